@@ -11,13 +11,9 @@ from types import ModuleType
 from typing import Any, cast
 
 from airflow_ddlrepl.adapt.policy import isolates
-from airflow_ddlrepl.cli.check_clients import notes_of_clients
 from airflow_ddlrepl.cli.open_channel import open_channel, wait_seconds
-from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
-from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import parameter_file_notes
-from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import process_user, resolve
 from airflow_ddlrepl.config.sections.scope import discards
@@ -164,6 +160,8 @@ def deactivate(path: Path) -> Result:
 
 def schema() -> Result:
     """Return the JSON Schema of a channel file."""
+    from airflow_ddlrepl.config.file.json_schema import json_schema
+
     return TextResult(json_schema(), "")
 
 
@@ -173,6 +171,8 @@ def check(path: Path) -> Result:
     Raises ConfigError, RuleError (RUL-…) for clients that can't be made, and Unsupported ADP-156 for a function
     of `transform` that can't be imported here, where the channel's driver runs.
     """
+    from airflow_ddlrepl.cli.check_clients import notes_of_clients
+    from airflow_ddlrepl.config.file.warnings import warnings
     from airflow_ddlrepl.flow.mapping.value_functions import require_functions
 
     with open_channel(path) as channel:
@@ -234,6 +234,8 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
     """Return every revision of the tables, or with diff `N..M` how one table differs between these two."""
     wanted = table_patterns(tables)
+    from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
+
     span = parse_span(diff) if diff else None
     with _repository(path) as (channel, repository):
         found = repository.revisions(channel.name)

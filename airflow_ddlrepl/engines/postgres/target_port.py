@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_target import (
     CutsOver,
@@ -27,9 +26,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerF
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
-from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin, marked, marked_session, missing_rights
 from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
@@ -59,7 +56,10 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
+    from airflow_ddlrepl.adapt.program.program import Program
+    from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
+    from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
     from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
 
 _IDS = """
@@ -113,6 +113,8 @@ class PostgresTarget(
 
     @property
     def sequences(self) -> PostgresTargetSequences:
+        from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
+
         return PostgresTargetSequences(
             self.location, self.holder, self.lock_timeout, self.connection, self.trusted.names
         )
@@ -141,6 +143,8 @@ class PostgresTarget(
         return EmptiedServerFacts(self.connection)
 
     def renderer(self) -> PostgresDdl:
+        from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+
         return PostgresDdl(self.facts().version)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:

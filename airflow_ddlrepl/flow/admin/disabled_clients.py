@@ -10,7 +10,6 @@ from airflow_ddlrepl.errors.carried import kind_named
 from airflow_ddlrepl.flow.health.failures import each_failure, failure_text, open_failures
 from airflow_ddlrepl.flow.stages import CAPTURE
 from airflow_ddlrepl.repository.stored.health_rows import StageEnd
-from airflow_ddlrepl.streams.rules.client import ClientKind
 
 
 def disabled_clients(section: Streams, ends: Mapping[str, StageEnd]) -> list[str]:
@@ -27,5 +26,7 @@ def _client(section: Streams, stage: str, failure: Mapping[str, Any]) -> str:
     """Return the client that has failed, in words; empty: the failure is no client's."""
     if failure.get("target"):
         return f"the apply process of target {failure['target']}"
+    from airflow_ddlrepl.streams.rules.client import ClientKind
+
     capture = f"{ClientKind.CAPTURE.words} {section.capture_name}".strip()
     return failure.get("client") or (capture if stage == CAPTURE.name else "")

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.adapt.shape.target_shape import Note
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.mapping.server_traits import target_server
-from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
@@ -23,12 +18,28 @@ def left_at_source(
 
     latest: the newest revisions of the channel's tables.
     """
+    known = ((state, latest[state.table_id].table) for state in table_states if state.table_id in latest)
+    tables = [
+        (state, table)
+        for state, table in known
+        if table is not None and state.state is not TableStatus.ORPHANED and _has_expressions(table)
+    ]
+    return _of_tables(context, target, tables) if tables else {}
+
+
+def _of_tables(
+    context: RunContext, target: str, tables: Iterable[tuple[TableState, Table]]
+) -> dict[int, tuple[str, ...]]:
+    """Return what the target leaves out of tables with expressions; the planner is imported for these only."""
+    from airflow_ddlrepl.adapt.plan.plan import target_shape
+    from airflow_ddlrepl.adapt.shape.target_shape import Note
+    from airflow_ddlrepl.adapt.target_facts import TargetFacts
+    from airflow_ddlrepl.flow.mapping.server_traits import target_server
+    from airflow_ddlrepl.flow.mapping.tables import seen_at
+
     server = target_server(context, context.target(target).facts())
     found: dict[int, tuple[str, ...]] = {}
-    for state in table_states:
-        table = latest[state.table_id].table if state.table_id in latest else None
-        if table is None or state.state is TableStatus.ORPHANED or not _has_expressions(table):
-            continue
+    for state, table in tables:
         notes: list[Note] = []
         try:
             seen = seen_at(context.channel.at(target), table)

@@ -7,11 +7,10 @@ from typing import Any
 from airflow_ddlrepl.flow.admin.trail_status import held_lines, held_log
 from airflow_ddlrepl.flow.capture.file_changes import HINT
 from airflow_ddlrepl.flow.capture.session_names import session_problems
-from airflow_ddlrepl.flow.capture.source_changes import problems
 from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, mark_state
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.limits import reached
-from airflow_ddlrepl.flow.run.source_records import last_record
+from airflow_ddlrepl.flow.run.source_records import last_record, problems
 from airflow_ddlrepl.model.installation import Problem
 
 

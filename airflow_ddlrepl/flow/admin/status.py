@@ -27,7 +27,6 @@ from airflow_ddlrepl.flow.client_states.lines import client_lines
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
-from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_text
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
@@ -187,7 +186,7 @@ def status(context: RunContext) -> Status:
     damaged: dict[str, None] = {}
     lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
     targets = {one.name: _target(context, one, lag, source.not_in_the_log) for one in context.channel.targets}
-    back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
+    back = _unless_damaged(damaged, _horizon, context) if context.channel.rewind_horizon else None
     applied, clients, queues = _of_clients(context, runs, uncaptured, source)
     captured, end = _ends(context, source)
     ends = context.repository.stage_ends(name)
@@ -239,6 +238,12 @@ def _of_clients(
     applied, positions = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
     at_source = AtSource(uncaptured, source.clock, not source.unreachable)
     return applied, *client_states(context, at_source, positions)
+
+
+def _horizon(context: RunContext) -> Position | None:
+    from airflow_ddlrepl.flow.rewind.route import horizon
+
+    return horizon(context)
 
 
 def _with_captured(clients: list[dict[str, Any]], captured: Position, ahead: int | None) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from airflow_ddlrepl.capture.drift import Inspection
 from airflow_ddlrepl.capture.feed_changes import (
-    MISSING,
     TAKEN_OUT,
     UNSURE,
     changed,
@@ -22,13 +21,11 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.run.source_records import last_record, store_record
+from airflow_ddlrepl.flow.run.source_records import MAY_MISS, last_record, problems, store_record
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 
-MAY_MISS = "records of schema changes may be missing"
 MOST_SHOWN = 5  # so many objects are named
 MOST_GAPS = 3  # so many are remembered, for the status
 
@@ -53,13 +50,6 @@ def look(run: RunContext, late: Iterable[int] = ()) -> SourceRecord:
     if found.is_gap_due:
         log.warning("the source: %s. Tables whose rows may have changed are loaded again", found.gaps[-1])
     return found
-
-
-def problems(run: RunContext, now: Installation) -> list[Problem]:
-    """Return what is missing, switched off or not as activation has set it up, as far as repository and source know."""
-    if not now.versions and last_record(run).versions:
-        return [*now.problems, Problem(f"{MISSING} is missing: {MAY_MISS}", "-- run `ddlrepl activate` as a superuser")]
-    return list(now.problems)
 
 
 def require_triggers(run: RunContext) -> None:

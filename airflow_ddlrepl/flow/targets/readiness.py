@@ -18,7 +18,6 @@ from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.targets import about_target
 from airflow_ddlrepl.flow.targets.applied_marks import ahead, is_ahead, settle_put_back
-from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 
@@ -148,6 +147,8 @@ def _becomes_ready(run: RunContext, target: Target, until: Position | None) -> b
 
 def _prepared(run: RunContext, target: str, found: Readiness) -> str:
     """Prepare the target from the captured position on; return a text for people that says what was done."""
+    from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
+
     tables, position = _tables(run), run.captured()
     require_preparable(run, target, tables)
     if found is Readiness.FOREIGN:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.plan.refused_alter import MEND
-from airflow_ddlrepl.adapt.program.program import ProgramStep
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.adapt.program.program import ProgramStep
 
 # Below a partition of the channel's no other one is looked for: its rows are the channel's.
 _BELOW = """
@@ -62,6 +63,8 @@ def refuse_drop_of_others(cursor: Any, channel: str, step: ProgramStep) -> None:
     found = filled_partitions(cursor.connection, [before.name], known)
     if not found:
         return
+    from airflow_ddlrepl.adapt.plan.refused_alter import MEND
+
     raise AlterRefused(
         f"to drop {before.name} would drop {', '.join(str(own) for _, own in found)}, too, which is the target's own",
         on=(step.table_id, step.key),

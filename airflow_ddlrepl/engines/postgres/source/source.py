@@ -39,7 +39,6 @@ from airflow_ddlrepl.engines.postgres.log.lineage import PostgresLogIdentity, ti
 from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
-from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows
     from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
     from airflow_ddlrepl.engines.postgres.log.read_window import WindowReading
+    from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
     from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, SnapshotAtPosition
     from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 
@@ -261,6 +261,8 @@ class PostgresSource(
     @property
     def sequences(self) -> SourceSequences:
         """Return the sequences that the database has."""
+        from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
+
         return SourceSequences(self.connection)
 
     def read_log(self, window: LogWindow) -> WindowReading:
