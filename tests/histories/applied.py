@@ -44,11 +44,13 @@ class Applying(Player):
         super().__init__(urls, folder, options)
         names = [f"target{number}" for number in range(len(self.targets))]
         calls = [CAPTURE, *({**APPLY, "streams_name": name} for name in names)]
+        several = {"parameter": "parallelism", "value": 3 if options.get("packed") else 1}
+        parameters = [{"set_parameter": {"apply_name": name, **several}} for name in names]
         places = zip(names, self.targets, strict=True)
         data = yaml.safe_load(self.replica.file.read_text())
         del data["targets"]
         data["streams"] = {
-            "calls": [{"add_global_rules": call} for call in calls],
+            "calls": [*({"add_global_rules": call} for call in calls), *parameters],
             "targets": [{"name": name, "location": url, "apply": name} for name, url in places],
             "source_database": "dbs1",
         }

@@ -245,6 +245,13 @@ class LcrSession(Protocol):
         """
         ...
 
+    def are_apart(self, parts: Sequence[Sequence[RowBatch]], message_class: MessageClass) -> bool:
+        """Return whether parts can be applied side by side: none waits for what another one does. False: perhaps one.
+
+        parts: of each the batches that `rows_together` takes.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedSessions:

@@ -48,7 +48,7 @@ class RowBatch:
     absent: in which rows the new value of a column is absent, by column. key: the columns of the table's key.
     kinds: of columns whose Arrow type does not say it, such as numbers and moments in text. tags: NULL for an
     untagged change; None: all are. attributes: values of further member functions, such as `get_scn`, by their
-    names. columns, layout: of what the rows have.
+    names. columns, layout: of what the rows have. has_key: whether the source's table has one.
     """
 
     owner: str
@@ -60,6 +60,7 @@ class RowBatch:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     tags: pa.Array | None = None
     attributes: Mapping[str, pa.Array] = field(default_factory=dict)
+    has_key: bool = True
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)

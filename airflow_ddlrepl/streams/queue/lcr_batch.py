@@ -85,6 +85,7 @@ class LcrBatch:
             self.rows,
             absent_columns(self.rows["absent"], names),
             frozenset(one.name for one in self.layout.columns if one.is_key),
+            has_key=self.layout.shape is None or self.layout.shape.key is not None,
         )
 
     def with_old_keys(self) -> LcrBatch:

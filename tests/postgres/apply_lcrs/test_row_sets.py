@@ -56,12 +56,14 @@ def test_texts_go_to_the_server_as_they_are(databases: Any) -> None:
             assert row is not None and row[0] == values.to_pylist()
 
 
-def batch(table: str, rows: list[Any], keys: tuple[str, ...] = ("id",)) -> RowBatch:
+def batch(
+    table: str, rows: list[Any], keys: tuple[str, ...] = ("id",), *, has_key: bool = True, start: int = 0
+) -> RowBatch:
     """Rows as a log has them: kind, old values, new values; a new value that is missing is absent."""
     names = list(dict.fromkeys(name for _, old, new in rows for name in (*keys, *new, *old)))
     whole = [2 if set(old) >= set(names) else 1 if set(old) >= set(keys) else 0 for _, old, _ in rows]
     data: dict[str, Any] = {
-        "lsn": pa.array(range(len(rows)), pa.int64()),
+        "lsn": pa.array(range(start, start + len(rows)), pa.int64()),
         "seq": pa.array([0] * len(rows), pa.int64()),
         "op": pa.array([op for op, _, _ in rows], pa.int8()),
         "before": pa.array(whole, pa.int8()),
@@ -74,7 +76,7 @@ def batch(table: str, rows: list[Any], keys: tuple[str, ...] = ("id",)) -> RowBa
         if (flags := np.array([op is not Op.DELETE and name not in new for op, _, new in rows])).any()
     }
     owner, name = table.split(".")
-    return RowBatch(owner, name, "dbs1", pa.table(data), absent, frozenset(keys))
+    return RowBatch(owner, name, "dbs1", pa.table(data), absent, frozenset(keys), has_key=has_key)
 
 
 def applied(location: str, *batches: RowBatch) -> None:
@@ -149,7 +151,6 @@ def test_a_row_that_meets_another_state_undoes_all(databases: Any, change: Any) 
 @pytest.mark.parametrize(
     "table",
     [
-        ("CREATE TABLE hr.t (id int)",),
         ("CREATE TABLE hr.u (id int PRIMARY KEY)", "CREATE VIEW hr.t AS SELECT * FROM hr.u"),
         (
             "CREATE TABLE hr.t (id int PRIMARY KEY)",
@@ -187,3 +188,90 @@ def test_rows_of_two_tables_that_come_in_turns_in_one_go_one_by_one(databases: A
     first, second = (batch("hr.t", [(INSERT, {}, {"id": str(n)}), (INSERT, {}, {"id": str(n + 1)})]) for n in (1, 3))
     with pytest.raises(NotTogether):
         applied(databases.target, first, second)
+
+
+COMPUTED = "twice int GENERATED ALWAYS AS (id * 2) STORED"
+KEYLESS = f"CREATE TABLE hr.t (id int, v varchar(5), n numeric(10, 2), c char(3), {COMPUTED})"
+
+
+def whole(id_: str | None, v: str | None, n: str | None = "1.5") -> dict[str, str | None]:
+    return {"id": id_, "v": v, "n": n, "c": "x"}
+
+
+def test_rows_without_a_key_are_found_by_all_their_values(databases: Any) -> None:
+    run(databases.target, "CREATE SCHEMA hr", KEYLESS)
+    there = "(1, 'a', 1.5, 'x'), (1, 'a', 1.5, 'x'), (1, 'b', 1.5, 'x'), (NULL, NULL, NULL, NULL)"
+    run(databases.target, f"INSERT INTO hr.t VALUES {there}")
+    rows = [
+        (INSERT, {}, whole("7", "new")),
+        (INSERT, {}, whole("7", "new")),
+        (UPDATE, whole("1", "a"), whole("2", "a")),
+        (DELETE, whole("7", "new"), {}),
+        (UPDATE, whole("2", "a"), whole("3", None, None)),
+        (DELETE, {"id": None, "v": None, "n": None, "c": None}, {}),
+        (UPDATE, whole("3", None, None), {"id": "4", "n": "9", "c": "y"}),
+    ]
+    applied(databases.target, batch("hr.t", rows, ("id", "v", "n", "c"), has_key=False))
+    found = ask(databases.target, "SELECT id, v, n::text, c, twice FROM hr.t ORDER BY id, v")
+    expected = [("1", "a", "1.50", "x"), ("1", "b", "1.50", "x"), ("4", None, "9.00", "y"), ("7", "new", "1.50", "x")]
+    assert found == [(int(id_), v, n, f"{c}  ", 2 * int(id_)) for id_, v, n, c in expected]
+
+
+def test_of_equal_rows_one_is_changed_for_each_change(databases: Any) -> None:
+    run(databases.target, "CREATE SCHEMA hr", KEYLESS)
+    run(databases.target, "INSERT INTO hr.t SELECT 1, 'a', 1.5, 'x' FROM generate_series(1, 5)")
+    changes: list[Any] = [(DELETE, whole("1", "a"), {})] * 2 + [(UPDATE, whole("1", "a"), whole("1", "b"))] * 2
+    applied(databases.target, batch("hr.t", changes, ("id", "v", "n", "c"), has_key=False))
+    assert ask(databases.target, "SELECT v, count(*) FROM hr.t GROUP BY 1 ORDER BY 1") == [("a", 1), ("b", 2)]
+    with pytest.raises(NotTogether) as raised:
+        applied(databases.target, batch("hr.t", changes, ("id", "v", "n", "c"), has_key=False))
+    assert raised.value.tables == frozenset(), "there is one row for two deletes: each says so by itself"
+    assert ask(databases.target, "SELECT v, count(*) FROM hr.t GROUP BY 1 ORDER BY 1") == [("a", 1), ("b", 2)]
+
+
+def test_a_key_of_the_source_finds_rows_one_by_one_where_the_target_has_none(databases: Any) -> None:
+    run(databases.target, "CREATE SCHEMA hr", KEYLESS)
+    applied(databases.target, batch("hr.t", [(INSERT, {}, whole("1", "a")), (INSERT, {}, whole("1", "b"))]))
+    assert ask(databases.target, "SELECT id, v FROM hr.t ORDER BY v") == [(1, "a"), (1, "b")]
+    with pytest.raises(NotTogether) as raised:
+        applied(databases.target, batch("hr.t", [(DELETE, whole("1", "a"), {})]))
+    assert raised.value.tables == {TableName("hr", "t")}
+
+
+def test_an_error_amid_many_statements_is_not_logged_by_the_driver(
+    databases: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever is sent behind it has not run, as everybody knows."""
+    run(databases.target, *TABLE)
+    rows: list[Any] = [(INSERT, {}, {"id": str(n), "v": "x" * (n % 7)}) for n in range(2000)]
+    batches = [batch("hr.t", rows[at : at + 20], start=at) for at in range(0, len(rows), 20)]
+    with pytest.raises(NotTogether):
+        applied(databases.target, *batches)
+    assert not [one for one in caplog.records if one.name == "psycopg"]
+
+
+def apart(*parts: list[RowBatch], table: str = "CREATE TABLE hr.t (id int PRIMARY KEY, v text)", location: str) -> bool:
+    """Whether the target's session says so of parts, once it knows the table."""
+    run(location, "DROP SCHEMA IF EXISTS hr CASCADE", "CREATE SCHEMA hr", table)
+    with lcr_target(location) as target, target.session(FENCE) as session:
+        assert not session.are_apart(parts, MessageClass.CAPTURED) or len(parts) < 2, "the table is not known yet"
+        first = [batch("hr.t", [(INSERT, {}, {"id": "99", "v": "first"})])]
+        session.run(lambda transaction: transaction.rows_together(first, MessageClass.CAPTURED))
+        return session.are_apart(parts, MessageClass.CAPTURED)
+
+
+def test_which_parts_can_be_applied_side_by_side(databases: Any) -> None:
+    def of(*ids: int) -> RowBatch:
+        return batch("hr.t", [(INSERT, {}, {"id": str(id_), "v": "x"}) for id_ in ids])
+
+    where = databases.target
+    moved = batch("hr.t", [(UPDATE, {"id": "1"}, {"id": "5", "v": "x"})])
+    assert apart([of(1, 2)], [of(3)], [of(4, 5), of(6)], location=where)
+    assert apart([of(1), of(1)], [of(3)], location=where), "a part may change a row as often as it likes"
+    assert not apart([of(1)], [of(3), of(1)], location=where)
+    assert not apart([of(5)], [moved], location=where)
+    assert not apart([of(1)], [moved], location=where)
+    assert apart([of(2)], [moved], location=where)
+    unique = "CREATE TABLE hr.t (id int PRIMARY KEY, v text UNIQUE)"
+    assert not apart([of(1)], [of(2)], table=unique, location=where)
+    assert not apart([of(1)], [of(2)], table="CREATE TABLE hr.t (id int, v text)", location=where)

@@ -1,7 +1,7 @@
 """This module makes statements that apply many row changes of a table at once: sets of rows, each about one kind.
 
 Every statement has to change as many rows as it was sent: the same rows that single statements would change, found by
-the primary key of the target's table. Values are parameters, one array of texts for each column.
+the primary key of the target's table, or by all their values. Values are parameters: an array of texts for each column.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.abilities.lcr_target import NotTogether
+from airflow_ddlrepl.engines.postgres.apply_lcrs.pipelines import pipelined
 from airflow_ddlrepl.engines.postgres.apply_lcrs.row_waves import waves
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, TargetColumn
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
@@ -24,27 +25,38 @@ from airflow_ddlrepl.engines.postgres.merge.inline_rows import BinaryArray, taki
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, TEXT_OID
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.streams.evaluation.row_batch import Flags, RowBatch
+from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, Flags, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass
 
 _IN_ORDER = (Op.DELETE, Op.UPDATE, Op.INSERT)
 """In this order the changes of a wave are made: a unique value is free before another row gets it."""
-BY_KEY = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off"
+_PLANNER = """
+SELECT set_config('enable_hashjoin', '{0}', true), set_config('enable_mergejoin', '{0}', true),
+    set_config('enable_seqscan', '{0}', true)
+"""
+BY_KEY = _PLANNER.format("off").encode()
 """Rows are found by their keys: without this a server may read a whole table for some thousand of its rows."""
+BY_ALL_VALUES = _PLANNER.format("on").encode()
+"""Rows of a table without a key are found by a look at all of it."""
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class RowSet(NamedTuple):
-    """A row set is a statement with `$1` and so on for its parameters, and how many rows it has to be about."""
+    """A row set is a statement with `$1` and so on for its parameters, and how many rows it has to be about.
+
+    looks_at_all: whether it finds them by a look at the whole table.
+    """
 
     text: str
     parameters: Sequence[BinaryArray]
     rows: int
+    looks_at_all: bool = False
 
 
 def row_sets(batch: RowBatch, layout: TableLayout, message_class: MessageClass) -> Iterator[RowSet]:
     """Yield the statements that apply a batch whose values are texts, in their order.
 
+    Rows of a table without a key, here and at the source, are found by all their old values: one that has them.
     Raises NotTogether where its rows can't be applied so: with the table's name where none of them ever can.
     """
     return _Sets(batch, layout, is_captured=message_class is MessageClass.CAPTURED).statements()
@@ -61,6 +73,16 @@ def require_apart(batches: Sequence[RowBatch]) -> None:
         last[one.owner, one.name] = end
 
 
+def row_keys(
+    batch: RowBatch, layout: TableLayout, message_class: MessageClass
+) -> tuple[Sequence[pa.Array], Sequence[pa.Array]]:
+    """Return the values of the target's key by which rows are found, and those that they have then, by column.
+
+    Raises NotTogether where a row lacks one of them.
+    """
+    return _Sets(batch, layout, is_captured=message_class is MessageClass.CAPTURED).keys()
+
+
 def send_sets(connection: Connection[Any], sets: Iterable[RowSet]) -> None:
     """Run statements as they come, without waiting for each. Raises NotTogether, or the driver's error about a lock."""
     import psycopg
@@ -68,10 +90,14 @@ def send_sets(connection: Connection[Any], sets: Iterable[RowSet]) -> None:
     counts = []
     try:
         connection.execute(BY_KEY)
-        with connection.pipeline():
-            for text, parameters, rows in sets:
+        with pipelined(connection):
+            for text, parameters, rows, looks_at_all in sets:
+                if looks_at_all:
+                    connection.execute(BY_ALL_VALUES)
                 sent = taking(connection).execute(text.encode(), parameters, prepare=False)
                 counts.append((sent, rows))
+                if looks_at_all:
+                    connection.execute(BY_KEY)
     except psycopg.Error as error:
         if error.sqlstate in CONTENTION or passing(error, "the target") is not None:
             raise
@@ -96,12 +122,13 @@ class _Sets:
     def statements(self) -> Iterator[RowSet]:
         layout, batch = self.layout, self.batch
         columns = [layout.columns.get(one) for one in batch.columns]
-        if not layout.takes_sets or any(one is None or not one.reads_text for one in columns):
+        if not layout.is_silent or any(one is None or not one.reads_text for one in columns):
             raise NotTogether((self.name,))
-        before, after = self._keys()
+        before, after = self.keys() if layout.key else self._rows()
         kinds = self._kinds()
         turn = np.array([_IN_ORDER.index(Op(one)) for one in range(len(_IN_ORDER))])[batch.ops]
-        sets = (waves(before, after) * len(_IN_ORDER) + turn) * (int(kinds.max(initial=0)) + 1) + kinds
+        wave = waves(before, after) if before else np.zeros(len(batch), np.int64)
+        sets = (wave * len(_IN_ORDER) + turn) * (int(kinds.max(initial=0)) + 1) + kinds
         order = np.argsort(sets, kind="stable")
         cuts = np.flatnonzero(np.diff(sets[order])) + 1
         for places in np.split(order, cuts):
@@ -110,27 +137,47 @@ class _Sets:
     def _statement(self, op: Op, places: Places, before: Sequence[pa.Array]) -> RowSet:
         if op is Op.INSERT:
             return self._insert(places)
-        keys = [(self.layout.columns[name], values) for name, values in zip(self.layout.key, before, strict=True)]
+        columns = self._updated(places) if op is Op.UPDATE else []
+        keys = [(self.layout.columns[name], values) for name, values in zip(self._found_by, before, strict=True)]
         table = f"{qualified(self.name)} t"
-        if op is Op.DELETE:
-            same = self._same(0)
-            return _set(places, keys, lambda rows, _: f"DELETE FROM {table} USING {rows} WHERE {same}")
-        columns = self._updated(places)
-        same = self._same(len(columns))
-        if not columns:  # the rows have to be there all the same
-            return _set(places, keys, lambda rows, _: f"SELECT FROM {table}, {rows} WHERE {same} FOR UPDATE OF t")
 
-        def update(rows: str, values: Sequence[str]) -> str:
+        def text(sent: str, values: Sequence[str]) -> str:
+            rows, same = self._found(sent, len(columns))
+            if op is Op.DELETE:
+                return f"DELETE FROM {table} USING {rows} WHERE {same}"
+            if not columns:  # the rows have to be there all the same
+                return f"SELECT FROM {table}, {rows} WHERE {same} FOR UPDATE OF t"
             sets = ", ".join(f"{quote(one.name)} = {value}" for one, value in zip(columns, values, strict=False))
             return f"UPDATE {table} SET {sets} FROM {rows} WHERE {same}"
 
-        return _set(places, [*((one, self._of("a", one.name)) for one in columns), *keys], update)
+        made = _set(places, [*((one, self._of("a", one.name)) for one in columns), *keys], text)
+        return made._replace(looks_at_all=not self.layout.key)
 
-    def _same(self, behind: int) -> str:
-        """Return the condition that finds the row of a key, whose values come behind so many others."""
-        keys = [self.layout.columns[name] for name in self.layout.key]
-        parts = (f"t.{quote(one.name)} {one.equals} {_value(one, behind + at)}" for at, one in enumerate(keys))
-        return " AND ".join(parts)
+    @property
+    def _found_by(self) -> Sequence[str]:
+        """Return the columns by which a row is found: the key, or all that the source has old values of."""
+        if self.layout.key:
+            return self.layout.key
+        known = [name for name in self.batch.columns if f"b_{name}" in self.batch.rows.column_names]
+        return [name for name in known if not self.layout.columns[name].is_generated]
+
+    def _found(self, sent: str, behind: int) -> tuple[str, str]:
+        """Return a table expression `r` of what is sent, and the condition that finds a row `t` of each.
+
+        behind: so many columns stand before those by which it is found.
+        """
+        columns = [self.layout.columns[name] for name in self._found_by]
+        if self.layout.key:
+            parts = (f"t.{quote(one.name)} {one.equals} {_value(one, behind + at)}" for at, one in enumerate(columns))
+            return sent, " AND ".join(parts)
+        wanted = ", ".join(f"r.v{behind + at}::{one.stored_type}" for at, one in enumerate(columns))
+        there = ", ".join(f"o.{quote(one.name)}" for one in columns)
+        rows = (
+            f"(SELECT DISTINCT ON (i.n) o.part, o.place, i.* FROM (SELECT r.*, ROW({wanted}) AS image FROM {sent}) i"
+            f" JOIN (SELECT o.tableoid AS part, o.ctid AS place, ROW({there}) AS image FROM {qualified(self.name)} o) o"
+            " ON o.image OPERATOR(pg_catalog.*=) i.image) r"
+        )
+        return rows, "t.tableoid = r.part AND t.ctid = r.place"
 
     def _insert(self, places: Places) -> RowSet:
         present = [one for one in self._with_values(places) if not one.is_generated]
@@ -174,11 +221,8 @@ class _Sets:
             found = np.unique(found * 2 + flags, return_inverse=True)[1]
         return found
 
-    def _keys(self) -> tuple[list[pa.Array], list[pa.Array]]:
-        """Return the values of the key by which rows are found, and those that they have then, by column.
-
-        Raises NotTogether where a row lacks one of them.
-        """
+    def keys(self) -> tuple[list[pa.Array], list[pa.Array]]:
+        """Return what `row_keys` does. Raises NotTogether."""
         batch = self.batch
         is_insert, is_delete = batch.ops == Op.INSERT, batch.ops == Op.DELETE
         before, after = [], []
@@ -195,6 +239,25 @@ class _Sets:
                 raise NotTogether
             before.append(found)
             after.append(pc.if_else(pa.array(has_new), new, found))
+        return before, after
+
+    def _rows(self) -> tuple[list[pa.Array], list[pa.Array]]:
+        """Return all values of each row before its change, and after it, by column; none where there are inserts alone.
+
+        Raises NotTogether where a row lacks one of them, or has a key at the source.
+        """
+        batch = self.batch
+        is_insert, is_delete = batch.ops == Op.INSERT, batch.ops == Op.DELETE
+        if is_insert.all():
+            return [], []
+        if batch.has_key or not (is_insert | (batch.befores >= WHOLE)).all():
+            raise NotTogether((self.name,))
+        before, after = [], []
+        for name in self._found_by:
+            has_new = ~is_delete & ~batch.absent.get(name, np.zeros(len(batch), np.bool_))
+            new, has_new = self._known("a", name, has_new)
+            before.append(pc.if_else(pa.array(is_insert), new, self._of("b", name)))
+            after.append(pc.if_else(pa.array(has_new), new, self._of("b", name)))
         return before, after
 
     def _known(self, side: str, name: str, flags: Flags) -> tuple[pa.Array, Flags]:
@@ -219,7 +282,7 @@ def _set(
 ) -> RowSet:
     """Return the statement for some rows. columns: with the values of all rows. text: made of the rows and values."""
     arrays = ", ".join(f"${number + 1}::text[]" for number in range(len(columns)))
-    rows = f"unnest({arrays}) AS r({', '.join(f'v{number}' for number in range(len(columns)))})"
+    rows = f"unnest({arrays}) WITH ORDINALITY AS r({', '.join(f'v{number}' for number in range(len(columns)))}, n)"
     values = [_value(one, number) for number, (one, _) in enumerate(columns)]
     taken = pa.array(places)
     return RowSet(text(rows, values), [text_array(data.take(taken)) for _, data in columns], len(places))

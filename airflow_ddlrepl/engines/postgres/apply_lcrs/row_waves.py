@@ -20,7 +20,7 @@ def waves(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Ints:
 
     before, after: the values of each column of the key by which a row is found, and that it has then.
     """
-    old, new = _numbers(before, after)
+    old, new = numbers(before, after)
     if np.array_equal(old, new):
         return _occurrences(old)
     found = np.empty(len(old), np.int64)
@@ -32,11 +32,12 @@ def waves(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Ints:
     return found
 
 
-def _numbers(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> tuple[Ints, Ints]:
-    """Return a number for each key: equal ones for equal keys."""
+def numbers(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> tuple[Ints, Ints]:
+    """Return a number for each key, before and after a change: equal ones for equal keys."""
     numbers: Ints | None = None
     for old, new in zip(before, after, strict=True):
-        codes = pc.dictionary_encode(pa.concat_arrays([old, new])).indices.to_numpy(zero_copy_only=False)
+        encoded = pc.dictionary_encode(pa.concat_arrays([old, new]), null_encoding="encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
         codes = codes.astype(np.int64)
         if numbers is None:
             numbers = codes

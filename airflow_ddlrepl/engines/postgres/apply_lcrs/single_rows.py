@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from airflow_ddlrepl.engines.postgres.apply_lcrs.pipelines import pipelined
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
@@ -31,7 +32,7 @@ def apply_in_pipeline(connection: Connection[Any], changes: Sequence[Change]) ->
 
     try:
         with connection.transaction():
-            with connection.pipeline():
+            with pipelined(connection):
                 found = [
                     connection.execute(one.statement.text.encode(), one.statement.parameters, prepare=True)
                     for one in changes

@@ -31,11 +31,13 @@ LEFT JOIN pg_index k ON k.indrelid = a.attrelid AND k.indisprimary
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 # Whatever fires for a row, or in place of it, sees the rows one by one, in the order of the log.
-_IS_SILENT = """
+_FACTS = """
 SELECT c.relkind IN ('r', 'p') AND NOT EXISTS (
     SELECT FROM pg_trigger g WHERE g.tgenabled = ANY (f.firing)
         AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid)))
-) AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_enabled = ANY (f.firing))
+) AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_enabled = ANY (f.firing)),
+    NOT EXISTS (SELECT FROM pg_index i WHERE (i.indisunique OR i.indisexclusion) AND NOT i.indisprimary
+        AND (i.indrelid = c.oid OR i.indrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
 FROM pg_class c, (SELECT CASE WHEN current_setting('session_replication_role') = 'replica' THEN '{A,R}' ELSE '{A,O}' END
     ::"char"[]) AS f(firing)
 WHERE c.oid = to_regclass(%s)
@@ -63,12 +65,13 @@ class TargetColumn:
 class TableLayout:
     """A table layout has the columns of a target's table by name, and the names of its primary key's columns.
 
-    takes_sets: its rows are found by a key, and nothing of the target's fires when they change.
+    is_silent: nothing of the target's fires when its rows change. has_only_key: no other values have to be unique.
     """
 
     columns: Mapping[str, TargetColumn]
     key: tuple[str, ...]
-    takes_sets: bool
+    is_silent: bool
+    has_only_key: bool
 
 
 def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
@@ -79,9 +82,10 @@ def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
         return None
     columns = {row[0]: TargetColumn(row[0], row[1], row[2], row[3], row[4], row[6] or "=", row[7]) for row in found}
     key = tuple(row[0] for row in found if row[5])
-    cursor.execute(_IS_SILENT, [qualified(name)])
+    cursor.execute(_FACTS, [qualified(name)])
     row = cursor.fetchone()
-    return TableLayout(columns, key, bool(key) and row is not None and row[0])
+    is_silent, has_only_key = row if row is not None else (False, False)
+    return TableLayout(columns, key, is_silent, has_only_key)
 
 
 def require_trusted(

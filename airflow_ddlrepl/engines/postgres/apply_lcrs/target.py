@@ -18,6 +18,7 @@ from airflow_ddlrepl.engines.abilities.lcr_target import (
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
+from airflow_ddlrepl.engines.postgres.apply_lcrs.parts import are_apart
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
@@ -37,7 +38,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
-from airflow_ddlrepl.streams.messages import RowLcr
+from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
+from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 Result = TypeVar("Result")
@@ -135,22 +137,25 @@ class PostgresLcrTarget(LcrTarget):
     @contextmanager
     def sessions(self, fence: Fence, most: int) -> Iterator[OpenedSessions]:
         with ExitStack() as opened:
-            found = [opened.enter_context(self._session(fence, 1))]
+            layouts: dict[TableName, TableLayout | None] = {}
+            found = [opened.enter_context(self._session(fence, 1, layouts))]
             why_fewer = ""
             while len(found) < most and not why_fewer:
                 try:
-                    found.append(opened.enter_context(self._session(fence, len(found) + 1)))
+                    found.append(opened.enter_context(self._session(fence, len(found) + 1, layouts)))
                 except NoFreeOrigin as error:
                     why_fewer = f"{error.message}; {error.hint}"
             yield OpenedSessions(found, why_fewer)
 
     @contextmanager
-    def _session(self, fence: Fence, number: int) -> Iterator[PostgresLcrSession]:
-        """Open one of several sessions. Raises NoFreeOrigin."""
+    def _session(
+        self, fence: Fence, number: int, layouts: dict[TableName, TableLayout | None]
+    ) -> Iterator[PostgresLcrSession]:
+        """Open one of several sessions that share `layouts`. Raises NoFreeOrigin."""
         with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
             limit(connection, self.lock_timeout)
             with origin_set_up(connection, self.holder, number) as origin:
-                yield PostgresLcrSession(self, connection, fence, origin)
+                yield PostgresLcrSession(self, connection, fence, origin, layouts)
 
     def close(self) -> None:
         self.connection.close()
@@ -158,13 +163,16 @@ class PostgresLcrTarget(LcrTarget):
 
 @dataclass
 class PostgresLcrSession(LcrSession):
-    """This session writes at a PostgreSQL target for one run of an apply client."""
+    """This session writes at a PostgreSQL target for one run of an apply client.
+
+    layouts: of the tables as they are now, for all sessions of the run: a statement that one of them runs alters them.
+    """
 
     target: PostgresLcrTarget
     connection: Connection[Any]
     fence: Fence
     origin: Origin
-    _layouts: dict[TableName, TableLayout | None] = field(default_factory=dict)
+    layouts: dict[TableName, TableLayout | None]
 
     def run(self, work: Callable[[LcrTransaction], Result]) -> Result:
         def once() -> Result:
@@ -189,9 +197,12 @@ class PostgresLcrSession(LcrSession):
             self._hold(cursor)  # last: it is one row for all
             reach("apply.transaction")
 
+    def are_apart(self, parts: Sequence[Sequence[RowBatch]], message_class: MessageClass) -> bool:
+        return are_apart(parts, self.layouts, message_class)
+
     @property
     def _transaction(self) -> PostgresLcrTransaction:
-        return PostgresLcrTransaction(self.connection, self.target.holder, self._layouts, self.target.trusted.names)
+        return PostgresLcrTransaction(self.connection, self.target.holder, self.layouts, self.target.trusted.names)
 
     def _hold(self, cursor: Any) -> None:
         state.hold(cursor, self.target.holder, epoch=self.fence.epoch, token=self.fence.token)
@@ -214,5 +225,5 @@ class PostgresLcrSession(LcrSession):
         try:
             yield
         except BaseException:
-            self._layouts.clear()
+            self.layouts.clear()
             raise

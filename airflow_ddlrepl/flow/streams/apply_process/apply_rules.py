@@ -166,10 +166,10 @@ class ApplyRules:
         return found
 
     def about(self, message: Message) -> Iterator[Rule]:
-        """Yield the rules that can be true for a message by the names of its object."""
+        """Yield the rules that can be true for a message by its kind and the names of its object."""
         for one in (self.client.positive, self.client.negative):
             if one is not None:
-                yield from one.about(message)
+                yield from (rule for rule in one.about(message) if rule.is_about(message))
 
     def _is_outgrown(self, incoming: Queued) -> bool:
         """Return whether the row's table lacks a column that a subset rule needs: old values would not help."""

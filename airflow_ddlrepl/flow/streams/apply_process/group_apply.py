@@ -14,6 +14,7 @@ import numpy as np
 from airflow_ddlrepl.engines.abilities.lcr_target import FeedPosition, LcrTransaction, NotTogether
 from airflow_ddlrepl.errors import ApplyError, RuleError
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave
 from airflow_ddlrepl.flow.streams.apply_process.row_groups import MOST_ROWS, RowGroup, RowGroups
 from airflow_ddlrepl.flow.streams.apply_process.ruled_rows import Ruled, RuledRows
 from airflow_ddlrepl.model.change import Op
@@ -28,6 +29,19 @@ from airflow_ddlrepl.trail.store import Trail
 
 LEAST_ROWS = 500
 """Groups become as small as this, and not smaller, where transactions fail."""
+
+
+@dataclass(frozen=True)
+class _RuledGroup:
+    """A ruled group is what rules leave of a group. of_batches: of each batch of the group."""
+
+    group: RowGroup
+    of_batches: Sequence[Ruled]
+
+    @property
+    def batches(self) -> list[RowBatch]:
+        """Return the rows that are left."""
+        return [batch for one in self.of_batches for batch in one.batches]
 
 
 @dataclass
@@ -70,7 +84,7 @@ class GroupApply:
             if not is_together:
                 self._one_by_one(part, facts)
             else:
-                is_whole &= self._together(part, facts)
+                is_whole &= self._side_by_side(part, facts)
         return is_whole
 
     def _is_alone(self, layout: Layout) -> bool:
@@ -81,10 +95,31 @@ class GroupApply:
         if group.events:  # which may have changed the target's tables
             self._alone.clear()
 
-    def _together(self, group: RowGroup, facts: TransactionFacts) -> bool:
+    def _side_by_side(self, group: RowGroup, facts: TransactionFacts) -> bool:
+        """Apply parts of a group at the same time, in sessions of their own; return whether all were applied together.
+
+        They are committed in their order. Where one may be in another one's way they follow each other.
+        """
+        sessions = [self.feed.session, *self.feed.others]
+        parts = group.parts(min(len(sessions), max(1, group.rows // LEAST_ROWS)))
+        if len(parts) < 2:
+            return self._together(group, facts)
+        try:
+            ruled = [self._ruled(one, facts) for one in parts]
+        except RuleError:
+            return self._together(group, facts)
+        done = 0
+        if self.feed.session.are_apart([one.batches for one in ruled], self.rows.message_class):
+            done = apply_wave(sessions, ruled, self._write, self._move)
+        for one in ruled[:done]:
+            self._count(one)
+        are_whole = [self._together(one.group, facts, one) for one in ruled[done:]]
+        return all(are_whole)
+
+    def _together(self, group: RowGroup, facts: TransactionFacts, ruled: _RuledGroup | None = None) -> bool:
         """Apply transactions together, or the halves of them; return whether all were applied together."""
         try:
-            self._at_once(group, facts)
+            self._at_once(ruled or self._ruled(group, facts))
             return True
         except NotTogether as error:
             if new := error.tables - self._alone:
@@ -92,39 +127,48 @@ class GroupApply:
                 return self._apply(group, facts)
         except (ApplyError, RuleError):
             pass  # who applies them one by one says which transaction it is of
-        halves = group.halves()
-        if halves is None:
+        halves = group.parts(2)
+        if len(halves) < 2:
             self._one_by_one(group, facts)
         else:
             for half in halves:
                 self._together(half, facts)
         return False
 
-    def _at_once(self, group: RowGroup, facts: TransactionFacts) -> None:
+    def _ruled(self, group: RowGroup, facts: TransactionFacts) -> _RuledGroup:
+        return _RuledGroup(group, [self.rows.ruled(one, facts) for one in group.batches])
+
+    def _at_once(self, ruled: _RuledGroup) -> None:
         """Apply a group in one transaction. Raises NotTogether with names of tables of the queue."""
-        ruled = [self.rows.ruled(one, facts) for one in group.batches]
-        batches = [batch for one in ruled for batch in one.batches]
-        to = FeedPosition(self.feed.feed, self.feed.epoch, group.high)
 
         def together(transaction: LcrTransaction) -> None:
-            if batches:
-                transaction.rows_together(batches, self.rows.message_class)
-            transaction.move(self.feed.client, to)
+            self._write(transaction, ruled)
+            self._move(transaction, ruled)
 
         try:
             self.feed.session.run(together)
         except NotTogether as error:
-            raise NotTogether(_named_in_queue(error.tables, group, ruled)) from error
-        for one in ruled:
+            raise NotTogether(_named_in_queue(error.tables, ruled)) from error
+        self._count(ruled)
+
+    def _write(self, transaction: LcrTransaction, ruled: _RuledGroup) -> None:
+        if ruled.batches:
+            transaction.rows_together(ruled.batches, self.rows.message_class)
+
+    def _move(self, transaction: LcrTransaction, ruled: _RuledGroup) -> None:
+        transaction.move(self.feed.client, FeedPosition(self.feed.feed, self.feed.epoch, ruled.group.high))
+
+    def _count(self, ruled: _RuledGroup) -> None:
+        for one in ruled.of_batches:
             self.rows.count(one)
-        self.feed.count(*_counted(batches))
+        self.feed.count(*_counted(ruled.batches))
 
 
-def _named_in_queue(tables: Collection[TableName], group: RowGroup, ruled: Sequence[Ruled]) -> set[TableName]:
+def _named_in_queue(tables: Collection[TableName], ruled: _RuledGroup) -> set[TableName]:
     """Return the names that tables of the target have in the queue."""
     return {
         TableName(one.layout.schema, one.layout.name)
-        for one, left in zip(group.batches, ruled, strict=True)
+        for one, left in zip(ruled.group.batches, ruled.of_batches, strict=True)
         if any(TableName(batch.owner, batch.name) in tables for batch in left.batches)
     }
 

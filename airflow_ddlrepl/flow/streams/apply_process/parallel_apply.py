@@ -12,7 +12,7 @@ from threading import Condition
 from typing import TypeVar
 
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransaction, NotTogether
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
@@ -121,9 +121,9 @@ def apply_wave(
             return False
         except BaseException as error:
             turns.end(has_failed=True)
-            if explained(error) is None:
+            if explained(error) is None and not isinstance(error, NotTogether):
                 raise
-            log.info("transactions are applied one by one: %s", error)
+            log.info("transactions are not applied side by side: %s", error or "they can't be applied together")
             return False
         turns.end()
         return True

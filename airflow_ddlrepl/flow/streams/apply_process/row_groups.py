@@ -74,13 +74,12 @@ class RowGroup:
         events = tuple(event for event in self.events if low <= event.key.lsn < high)
         return RowGroup(Position(low), Position(high), tuple(batches), events)
 
-    def halves(self) -> tuple[RowGroup, RowGroup] | None:
-        """Return two groups with half of the transactions each; None: it is a single one."""
+    def parts(self, most: int) -> list[RowGroup]:
+        """Return the group in at most so many parts that follow each other, with about as many transactions each."""
         commits = self.commits()
-        if len(commits) < 2:
-            return None
-        middle = int(commits[len(commits) // 2])
-        return self.between(self.low, middle), self.between(middle, self.high)
+        places = sorted({len(commits) * part // most for part in range(1, most)} - {0})
+        cuts = [int(self.low), *(int(commits[place]) for place in places), int(self.high)]
+        return [self.between(low, high) for low, high in pairwise(cuts)]
 
     def runs(self, is_alone: IsAlone) -> Iterator[tuple[bool, RowGroup]]:
         """Yield the group in parts, each with whether its transactions can be applied together.

@@ -56,7 +56,10 @@ class RuledRows:
         return bool(self.rules.settings.precommit_handler)
 
     def takes(self, layout: Layout) -> bool:
-        """Return whether the rows of a table can be decided about together, and applied without a handler."""
+        """Return whether the rows of a table can be decided about together, and applied without a handler.
+
+        A handler of errors is called when they go one by one, since something of them can't be applied.
+        """
         key = (layout.schema, layout.name)
         if key not in self._known:
             self._known[key] = self._takes(*key)
@@ -71,7 +74,8 @@ class RuledRows:
             moves = [one for one in rule.action.declared if isinstance(one, RenameTable | RenameSchema)]
             moved = transformed(RowLcr(owner, name), moves)
             names.add((str(moved.owner), str(moved.name)))
-        return not any((one.owner, one.name) in names for one in self.rules.settings.dml_handlers)
+        handlers = (one for one in self.rules.settings.dml_handlers if not one.is_error_handler)
+        return not any((one.owner, one.name) in names for one in handlers)
 
     def ruled(self, batch: LcrBatch, facts: TransactionFacts) -> Ruled:
         """Return what the rules leave of rows. Raises RuleError (RUL-…) where a transformation can't be done."""

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.apply_process import group_apply, row_groups
+from airflow_ddlrepl.flow.streams.apply_process.group_apply import GroupApply
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.apply_process.test_apply import APPLY, CAPTURED, GOES_ON
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
@@ -71,6 +74,76 @@ def test_of_a_group_only_the_transaction_that_fails_is_in_the_error_queue(databa
 
 def handler(lcr: RowLcr, apply: Any) -> None:
     apply.execute(lcr)
+
+
+@pytest.mark.parametrize(
+    "level", [{"add_table_rules": {"table_name": "hr.t"}}, {"add_schema_rules": {"schema_name": "hr"}}]
+)
+def test_rules_of_statements_do_not_keep_rows_from_a_group(
+    databases: Any, tmp_path: Path, level: dict[str, dict[str, Any]]
+) -> None:
+    [(call, about)] = level.items()
+    channel = begun(databases, tmp_path, {call: {**about, **APPLY, "include_ddl": True}})
+    captured(channel, *(insert(100 * n, 100 * n + 99) for n in range(10)))
+    with patch.object(GroupApply, "_one_by_one", side_effect=AssertionError):
+        assert channel.stage(flow.apply).transactions == 10
+    assert ask(databases.target, QUERY) == ask(channel.source, QUERY)
+
+
+def noted(lcr: RowLcr, apply: Any) -> None:
+    apply.sql("INSERT INTO hr.u VALUES (%s, 0)", int(lcr.new["id"]))
+
+
+def test_an_error_handler_is_called_for_what_fails_and_others_share_transactions(
+    databases: Any, tmp_path: Path
+) -> None:
+    handler = {"object_name": "hr.t", "operation_name": "DEFAULT", "user_procedure": "noted", "error_handler": True}
+    channel = begun(databases, tmp_path, RULES, {"set_dml_handler": handler}, functions={"noted": f"{__name__}:noted"})
+    run(databases.target, "INSERT INTO hr.t VALUES (157, 0, 'theirs')")
+    captured(channel, *(insert(100 * n, 100 * n + 99) for n in range(10)))
+    found = channel.stage(flow.apply)
+    assert (found.transactions, found.errors) == (10, 0)
+    assert ask(databases.target, "SELECT * FROM hr.u") == [(157, 0)]
+    other = "SELECT * FROM hr.t WHERE id <> 157 ORDER BY id"
+    assert ask(databases.target, other) == ask(channel.source, other)
+    alone = "SELECT count(DISTINCT xmin::text) FROM hr.t WHERE id NOT BETWEEN 100 AND 199"
+    assert ask(databases.target, alone)[0][0] <= 4, "all others share transactions at the target"
+
+
+def test_parts_of_a_group_that_touch_no_row_in_common_are_applied_side_by_side(
+    databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    waves: list[tuple[int, int]] = []
+
+    def watched(sessions: Any, parts: Any, *work: Any) -> int:
+        waves.append((apply_wave(sessions, parts, *work), len(parts)))
+        return waves[-1][0]
+
+    monkeypatch.setattr(group_apply, "apply_wave", watched)
+    channel = begun(databases, tmp_path, RULES, GOES_ON, PARALLEL)
+    run(databases.target, "INSERT INTO hr.t VALUES (95, 0, 'theirs')")
+    rows = [insert(10 * n, 10 * n + 9) for n in range(20)]
+    updates = [f"UPDATE hr.t SET k = k + {n} WHERE id < 30" for n in range(10)]
+    captured(channel, *rows, *updates)
+    assert channel.stage(flow.apply).errors == 1
+    assert waves[0] == (4, 4), "the first group finds out what table it is"
+    assert (1, 4) in waves, "behind the part that fails none is committed"
+    assert len(waves) < 7, "those that touch the same rows follow each other"
+    other = "SELECT * FROM hr.t WHERE id NOT BETWEEN 90 AND 99 ORDER BY id"
+    assert ask(databases.target, other) == ask(channel.source, other)
+
+
+def test_all_sessions_know_a_column_by_the_type_that_a_statement_has_given_it(
+    databases: Any, tmp_path: Path, small: None
+) -> None:
+    channel = begun(databases, tmp_path, RULES, PARALLEL)
+    days = "ALTER TABLE hr.t ADD at date"
+    rows = [f"INSERT INTO hr.t VALUES ({n}, {n}, 'note', '2020-01-01')" for n in range(100)]
+    hours = "ALTER TABLE hr.t ALTER at TYPE timestamp"
+    more = [f"INSERT INTO hr.t VALUES ({n}, {n}, 'note', '2020-01-01 10:00')" for n in range(100, 200)]
+    captured(channel, days, *rows, hours, *more)
+    channel.stage(flow.apply)
+    assert ask(databases.target, QUERY) == ask(channel.source, QUERY)
 
 
 def test_statements_and_tables_with_handlers_keep_their_places(
