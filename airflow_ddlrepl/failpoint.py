@@ -37,6 +37,7 @@ FAIL_POINTS = {
     "sync_capture.window": "a window of what triggers have captured is open, nothing of it is in the feed",
     "sync_capture.files": "a window's rows are in files of the feed, no manifest names them",
     "sync_capture.manifest": "a window's segment stands in the feed, the source still has its rows",
+    "replicate.window": "a window's rows are at a target, later windows of the same cycle are not captured yet",
     "integrate.loaded": "rows are copied into a staging table, not committed",
     "integrate.staged": "the net changes are staged at the target, nothing is merged",
     "integrate.rows": "some tables' rows are merged in the target's transaction",

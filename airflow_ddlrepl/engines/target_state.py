@@ -38,7 +38,8 @@ class Capabilities:
     whole target, or does each table have its own? renames_columns, alters_types: can a column of a table be renamed,
     and get another type? Where not, a refresh creates the table again. alters_partitions: does an ALTER of a
     partitioned table alter its partitions, too? merges_at_once: is it best to merge all rows of a window at once, as a
-    merge reads the whole table? What it does besides are abilities (`engines.ability`).
+    merge reads the whole table? takes_windows: may each window of a cycle be a commit of its own, made by a thread of
+    its own while the next window is captured? What it does besides are abilities (`engines.ability`).
     """
 
     transactional_ddl: bool
@@ -47,6 +48,7 @@ class Capabilities:
     alters_types: bool = True
     alters_partitions: bool = True
     merges_at_once: bool = False
+    takes_windows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

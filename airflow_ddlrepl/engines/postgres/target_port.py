@@ -93,7 +93,7 @@ class PostgresTarget(
     lock_timeout: float
     connection: Connection[Any]
     trusted: TrustedOwners
-    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target", takes_windows=True)
 
     @classmethod
     def open(

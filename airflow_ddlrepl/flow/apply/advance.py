@@ -125,7 +125,7 @@ def bring_claimed(
     while True:
         program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, attempt()))
         for name, part in applied:
-            _add(total, part, name)
+            add_applied(total, part, name)
         if is_whole:
             return program
         reach("integrate.first_commit")
@@ -227,7 +227,8 @@ def pending_logs(run: RunContext) -> list[PendingLog]:
     return [pending_log(run, target.name) for target in ready_targets(run)]
 
 
-def _add(total: Applied, part: Applied, target: str) -> None:
+def add_applied(total: Applied, part: Applied, target: str) -> None:
+    """Add what was applied at a target to what was applied before."""
     total.rows += Counter(part.rows)
     total.changes += Counter(part.changes)
     total.statements += part.statements

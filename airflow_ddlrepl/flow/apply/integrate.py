@@ -24,10 +24,13 @@ from airflow_ddlrepl.model.position import Position
 
 
 @stage(INTEGRATE)
-def integrate(run: RunContext, until: Position | None = None) -> Integrated:
-    """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
+def integrate(run: RunContext, until: Position | None = None, before: Applied | None = None) -> Integrated:
+    """Merge the rows up to the captured position into every target that takes them.
+
+    until: not beyond it. before: what this cycle has applied while it captured.
+    """
     started = time.monotonic()
-    total = Applied()
+    total = before or Applied()
     positions: dict[str, Position] = {}
     retained: dict[str, Position] = {}
     isolation = FailureIsolation()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_ddlrepl.capture.drift import unexplained
@@ -42,18 +43,23 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import expect
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
+Tell = Callable[[Position], None]
+"""This function is told up to where the log is captured, while there is more of it to capture."""
+
 
 @stage(CAPTURE)
-def capture(run: RunContext) -> Captured:
+def capture(run: RunContext, tell: Tell | None = None) -> Captured:
     """Capture everything that was committed before the call.
+
+    tell: is told of each window that is captured, but for the last.
 
     Raises SourceError SRC-182, once all of it is captured, when an HVR channel has lost its last table.
     """
     with run.source.looking_once():
-        return _capture(run)
+        return _capture(run, tell)
 
 
-def _capture(run: RunContext) -> Captured:
+def _capture(run: RunContext, tell: Tell | None) -> Captured:
     started = time.monotonic()
     low = first = run.captured()
     follow(run)
@@ -81,14 +87,7 @@ def _capture(run: RunContext) -> Captured:
         sessions, still_unnamed = named_sessions(run, since)
         found = replace(found, sessions=sessions)
         catalog.begin(end, late=frozenset(late), unnamed=unnamed | still_unnamed, **due_in(found))
-        while low < catalog.end:
-            high = min(catalog.end, run.positions.limit(low, run.channel.capture.window_bytes))
-            low = tally.add(capture_window(run, low, high, catalog))
-            catalog.forget_due()
-            _advance(run, low)
-            reach("capture.advanced")
-            if low == catalog.end and not tally.drift:
-                explain(run, catalog.inspection())
+        low = _windows(run, low, catalog, tally, tell)
         inspection = catalog.inspection()
     if not (inspection.due or inspection.gap):  # else no window has them
         record_inspection(run, inspection, tally.events, found)
@@ -107,6 +106,21 @@ def _capture(run: RunContext) -> Captured:
     result = replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)
     result = replace(result, undecodable=tuple(str(one.name) for one in missing if one.is_undecodable))
     return replace(result, joined_or_left=change.done, outdated=change.keys, unpublished=change.lost)
+
+
+def _windows(run: RunContext, low: Position, catalog: CatalogLook, tally: _Tally, tell: Tell | None) -> Position:
+    """Capture the log up to where the catalog was looked at, window by window; return that position."""
+    while low < catalog.end:
+        high = min(catalog.end, run.positions.limit(low, run.channel.capture.window_bytes))
+        low = tally.add(capture_window(run, low, high, catalog))
+        catalog.forget_due()
+        _advance(run, low)
+        reach("capture.advanced")
+        if low < catalog.end and tell is not None:
+            tell(low)
+        if low == catalog.end and not tally.drift:
+            explain(run, catalog.inspection())
+    return low
 
 
 def _advance(run: RunContext, low: Position) -> None:

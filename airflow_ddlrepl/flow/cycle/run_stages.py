@@ -7,6 +7,7 @@ from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.capture.file_changes import require_file_taken_over
 from airflow_ddlrepl.flow.capture.left_out import require_in_stream
+from airflow_ddlrepl.flow.cycle.windows_applied import WindowsApplied
 from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -16,14 +17,15 @@ from airflow_ddlrepl.model.position import Position
 
 
 def run_stages(run: RunContext, until: Until | None = None) -> Replicated:
-    """Run the stages one after the other, as `replicate` says.
+    """Run the stages one after the other, as `replicate` says; rows of a long log go ahead of them (`WindowsApplied`).
 
     Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, or a table has left the
     stream, all that need not wait for it goes on; then the error is raised.
     """
     if until is not None:
         require_past(run, until)
-    captured = capture(run)
+    with WindowsApplied(run) as ahead:
+        captured = capture(run, ahead.tell if until is None else None)
     high = None if until is None else limit(run, until)
     isolation = FailureIsolation()
     with isolation.one():
@@ -31,7 +33,7 @@ def run_stages(run: RunContext, until: Until | None = None) -> Replicated:
     with isolation.one():
         refreshed = _refresh(run, high)
     with isolation.one():
-        integrated = integrate(run, high)
+        integrated = integrate(run, high, ahead.applied)
     with isolation.one():
         require_in_stream(captured)
     with isolation.one():

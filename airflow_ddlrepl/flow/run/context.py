@@ -268,6 +268,16 @@ class RunContext:
             self.repository.close()
 
 
+def beside(run: RunContext) -> RunContext:
+    """Return another context of a run, for a thread of its own: it holds the same lock, and opens its own connections.
+
+    `with` closes these; the lock stays the run's, which must not end before.
+    """
+    found = RunContext(run.channel, run.runner, run.run_id, run.user)
+    found._lock, found.log_identity, found.stage = run._lock, run.log_identity, run.stage
+    return found
+
+
 def _known_tables(run: RunContext, numbering: Numbering, position: Position | None) -> Numbering:
     """Return a numbering with the tables that the repository knows at a position; None: where capture is.
 
