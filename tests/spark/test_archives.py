@@ -63,6 +63,6 @@ def test_archives_stay_where_no_pyspark_is_installed(monkeypatch: pytest.MonkeyP
 
 def test_another_python_of_the_users_forks_its_workers_itself() -> None:
     name = "spark.python.daemon.module"
-    assert SparkSettings().properties()[name] == "airflow_ddlrepl.spark.session.worker_daemon"
+    assert SparkSettings().properties()[name] == "airflow_ddlrepl.spark.execute.worker_daemon"
     assert name not in SparkSettings(conf={"spark.pyspark.python": "/opt/python/bin/python3"}).properties()
     assert name not in SparkSettings("spark://there:7077").properties()

@@ -16,7 +16,7 @@ import airflow_ddlrepl
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.execute.task_pickle import pack, unpack
-from airflow_ddlrepl.spark.execute.worker import LACKING, TaskFailed, attempt, work
+from airflow_ddlrepl.spark.execute.worker import LACKING, TaskFailed, attempt, in_arrow, work
 from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
@@ -57,7 +57,7 @@ def test_a_parcel_holds_no_password() -> None:
 def run_elsewhere(before: str) -> dict[str, object]:
     """The function as Spark ships it, in another Python."""
     rows = pyarrow.record_batch({"item": [0], "parcel": [pack((tasks.square, 3), [])]})
-    given = dumps((work([]), rows))  # type: ignore[no-untyped-call]
+    given = dumps((in_arrow(work([])), rows))  # type: ignore[no-untyped-call]
     line = [sys.executable, "-c", RUN.format(before=before)]
     done = subprocess.run(line, input=given, capture_output=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr.decode()

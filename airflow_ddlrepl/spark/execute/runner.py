@@ -15,10 +15,10 @@ from airflow_ddlrepl.ports.work import offer_session, withdraw_session
 from airflow_ddlrepl.spark.execute.probe import has_own_python, import_all, needed, quiet
 from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
-from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, work
+from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, Outcomes, Parcels, in_arrow, work
 from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
 from airflow_ddlrepl.spark.session.connect_server import require_answer
-from airflow_ddlrepl.spark.session.session import session, session_parallelism
+from airflow_ddlrepl.spark.session.session import is_classic, session, session_parallelism
 from airflow_ddlrepl.spark.session.settings import SparkSettings, is_local
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SparkRunner:
         self.app_name = app_name
         self._session: SparkSession | None = None
         self._starting = Lock()
-        self._is_starting_ahead = False
+        self._ahead: Thread | None = None
         if self.settings.targets:
             offer_session(self._started)
 
@@ -70,11 +70,16 @@ class SparkRunner:
             return [task(item) for item in items]
         return self._mapped(self._started(), task, items, label) if items else []
 
+    @property
+    def is_starting(self) -> bool:
+        """Return whether the session starts in a thread, and is not up yet; False when it could not."""
+        return self._ahead is not None and self._ahead.is_alive()
+
     def expect(self, size: int) -> None:
         """Start the session in a thread, beside what this one does, when so many bytes of work are worth it."""
-        if size >= EXPECTED_BYTES and not (self.is_started or self._is_starting_ahead):
-            self._is_starting_ahead = True
-            Thread(target=self._start_ahead, name="ddlrepl-spark", daemon=True).start()
+        if size >= EXPECTED_BYTES and not self.is_started and self._ahead is None:
+            self._ahead = Thread(target=self._start_ahead, name="ddlrepl-spark", daemon=True)
+            self._ahead.start()
 
     def probe(self) -> None:
         """Raise UnfitPython SPK-102 when the Python of a cluster's workers lacks what tasks need; starts the session.
@@ -123,15 +128,12 @@ class SparkRunner:
 
         Each is a partition of its own, so that a free core always finds the next one.
         """
-        import pyarrow
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        spark.conf.set("spark.sql.leafNodeDefaultParallelism", len(parcels))
-        rows = pyarrow.table({"item": range(len(parcels)), "parcel": pyarrow.array(parcels, pyarrow.binary())})
         try:
             with log_progress(spark, label, len(parcels)):
-                done = spark.createDataFrame(rows).mapInArrow(work(secrets), SCHEMA).collect()
+                done = _collected(spark, parcels, work(secrets))
         except (PySparkException, Py4JError) as error:
             if (unfit := unfit_python(str(error), self._is_connect)) is not None:
                 raise unfit from None
@@ -143,7 +145,7 @@ class SparkRunner:
                 hint="the log above has the whole error; `ddlrepl doctor` checks Spark, Java and Python",
                 retryable=True,
             ) from error
-        found = {row.item: (row.state, bytes(row.payload)) for row in done}
+        found = {item: (state, bytes(payload)) for item, state, payload in done}
         return [found[item] for item in range(len(parcels))]
 
     def _started(self) -> SparkSession:
@@ -165,6 +167,22 @@ class SparkRunner:
         if has_own_python(spark, remote):
             with quiet(spark, remote):
                 self._mapped(spark, import_all, [needed()] * session_parallelism(spark), "probe of the workers' Python")
+
+
+def _collected(
+    spark: SparkSession, parcels: Sequence[bytes], run: Callable[[Parcels], Outcomes]
+) -> Sequence[tuple[int, str, bytes]]:
+    """Return what a function yields of parcels, each of which is a partition.
+
+    An RDD needs nothing of Spark SQL, whose start and first plan take a second and more. Spark Connect has none.
+    """
+    if is_classic(spark):
+        return spark.sparkContext.parallelize(list(enumerate(parcels)), len(parcels)).mapPartitions(run).collect()
+    import pyarrow
+
+    spark.conf.set("spark.sql.leafNodeDefaultParallelism", len(parcels))
+    rows = pyarrow.table({"item": range(len(parcels)), "parcel": pyarrow.array(parcels, pyarrow.binary())})
+    return [tuple(row) for row in spark.createDataFrame(rows).mapInArrow(in_arrow(run), SCHEMA).collect()]
 
 
 def _last_line(error: Exception) -> str:

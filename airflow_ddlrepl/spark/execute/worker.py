@@ -16,14 +16,16 @@ from airflow_ddlrepl.spark.execute.task_pickle import unpack
 from airflow_ddlrepl.spark.session.python_archives import forget_archives
 
 if TYPE_CHECKING:
-    import pyarrow
+    from pyarrow import RecordBatch
 
-SCHEMA = "item long, state string, payload binary"
 DONE, REFUSED, MISMATCH, LACKING = "done", "refused", "mismatch", "lacking"
 
+Parcels = Iterable[tuple[int, bytes]]
+Outcomes = Iterator[tuple[int, str, bytes]]
 
-def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """Return the function that Spark runs on rows (item, parcel); its result has the columns of SCHEMA.
+
+def work(secrets: Sequence[str]) -> Callable[[Parcels], Outcomes]:
+    """Return the function that Spark runs on items with their parcels; it yields item, state and payload of each.
 
     Spark ships the inner function as code, not by its name: it also runs where this package is missing, or has another
     version, and reports that (MISMATCH, with the version that was found). A Python that lacks another package is
@@ -31,10 +33,8 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
     """
     expected = __version__
 
-    def run(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def run(parcels: Parcels) -> Outcomes:
         import sys
-
-        import pyarrow
 
         try:
             import airflow_ddlrepl
@@ -42,22 +42,37 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
             found = airflow_ddlrepl.__version__
         except ImportError:
             found = ""
+        for item, parcel in parcels:
+            state, payload = "mismatch", f"{sys.executable}\n{found}".encode()
+            if found == expected:
+                try:
+                    from airflow_ddlrepl.spark.execute.worker import attempt, spare_later_tasks
+                except ImportError as error:
+                    state, payload = "lacking", f"{sys.executable}\n{error}".encode()
+                else:
+                    state, payload = attempt(parcel, secrets)
+                    spare_later_tasks()
+            yield item, state, payload
+
+    return run
+
+
+SCHEMA = "item long, state string, payload binary"
+
+
+def in_arrow(run: Callable[[Parcels], Outcomes]) -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
+    """Return the function of `work` for rows (item, parcel) in Arrow; its result has the columns of SCHEMA."""
+
+    def over(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        import pyarrow
+
         for batch in batches:
-            for item, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                state, payload = "mismatch", f"{sys.executable}\n{found}".encode()
-                if found == expected:
-                    try:
-                        from airflow_ddlrepl.spark.execute.worker import attempt, spare_later_tasks
-                    except ImportError as error:
-                        state, payload = "lacking", f"{sys.executable}\n{error}".encode()
-                    else:
-                        state, payload = attempt(parcel, secrets)
-                        spare_later_tasks()
+            for item, state, payload in run(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)):
                 columns = [pyarrow.array([item], pyarrow.int64()), pyarrow.array([state])]
                 columns.append(pyarrow.array([payload], pyarrow.binary()))
                 yield pyarrow.RecordBatch.from_arrays(columns, ["item", "state", "payload"])
 
-    return run
+    return over
 
 
 class TaskFailed(Exception):

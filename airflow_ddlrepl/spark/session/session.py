@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.session.class_archive import launcher_options
 from airflow_ddlrepl.spark.session.connect_server import connect
 from airflow_ddlrepl.spark.session.python_archives import prefer_installed
 from airflow_ddlrepl.spark.session.secret_file import properties_file
@@ -21,6 +22,9 @@ from airflow_ddlrepl.spark.session.settings import PROPERTIES_FILE, PYTHON, Spar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+LAUNCHER = "SPARK_LAUNCHER_OPTS"
+"""Variable: options for the Java that bin/spark-class asks for the command to run."""
 
 
 def session(app_name: str, settings: SparkSettings | None = None) -> SparkSession:
@@ -49,9 +53,14 @@ def session(app_name: str, settings: SparkSettings | None = None) -> SparkSessio
     return connect(settings.remote) if settings.remote else _started(app_name, settings)
 
 
+def is_classic(spark: SparkSession) -> bool:
+    """Return whether the session is in a JVM of its process; else it is one of a Spark Connect server."""
+    return ".connect." not in type(spark).__module__
+
+
 def session_parallelism(spark: SparkSession) -> int:
     """Return how many tasks the session runs at once."""
-    if ".connect." in type(spark).__module__:
+    if not is_classic(spark):
         return _served(spark)
     return int(spark.sparkContext.defaultParallelism)
 
@@ -105,6 +114,7 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
         with (
             properties_file(ours, users_file) as path,
             _submit_arguments(f"--properties-file {shlex.quote(str(path))}"),
+            _quick_launcher(),
         ):
             SparkContext._ensure_initialized()
         return builder.getOrCreate()
@@ -140,6 +150,18 @@ def _submit_arguments(ours: str) -> Iterator[None]:
         os.environ.pop("PYSPARK_SUBMIT_ARGS")
         if before is not None:
             os.environ["PYSPARK_SUBMIT_ARGS"] = before
+
+
+@contextmanager
+def _quick_launcher() -> Iterator[None]:
+    """Let the Java that only says how Spark's is started begin quickly; a user's options for it stay."""
+    ours = {} if LAUNCHER in os.environ else {LAUNCHER: launcher_options(os.environ["JAVA_HOME"])}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
 
 
 def _stay_local(master: str) -> None:

@@ -175,5 +175,5 @@ def local_properties() -> dict[str, str]:
         "spark.driver.extraJavaOptions": java_options(java.home()),
         PYTHON: sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        DAEMON: "airflow_ddlrepl.spark.session.worker_daemon",
+        DAEMON: "airflow_ddlrepl.spark.execute.worker_daemon",
     }
