@@ -22,6 +22,8 @@ import pytest
 from airflow_ddlrepl import java
 from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
 from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.reader import rows_at
+from tests.support.lakes.store import BUCKET, KEY, REGION, SECRET, Store
 from tests.support.lakes.warm_spark import warm_runner
 
 POM = Path(__file__).with_name("rest_server.pom.xml")
@@ -30,18 +32,19 @@ SECONDS = 90
 
 @dataclass
 class Rest:
-    """A server. It can be stopped and started again, and has what it had."""
+    """A server. It can be stopped and started again, and has what it had. store: where it has the tables' files."""
 
     folder: Path
     port: int
+    store: Store | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def free(cls, folder: Path) -> Rest:
+    def free(cls, folder: Path, store: Store | None = None) -> Rest:
         """A server that has not started yet, for a port that nobody has."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            return cls(folder, free.getsockname()[1])
+            return cls(folder, free.getsockname()[1], store)
 
     @property
     def uri(self) -> str:
@@ -58,8 +61,12 @@ class Rest:
             "CATALOG_REST_PORT": str(self.port),
             "CATALOG_URI": f"jdbc:sqlite:{self.folder}/catalog.db",
             "CATALOG_WAREHOUSE": f"{self.folder}/warehouse",
+            "CATALOG_JDBC_SCHEMA__VERSION": "V1",  # it can have views
+            **(_of_store(self.store) if self.store else {}),
         }
-        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", _class_path()]
+        bundle = [one for one in jars(are_for_store=True) if one not in jars()] if self.store else ()
+        class_path = ":".join([_class_path(), *map(str, bundle)])
+        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path]
         with (self.folder / "log").open("ab") as log:
             server = [*command, "org.apache.iceberg.rest.RESTCatalogServer"]
             self.process = subprocess.Popen(server, env=environment, stdout=log, stderr=log)
@@ -92,11 +99,18 @@ class Rest:
         names = [name for schema in schemas for name in catalog.list_tables(schema)]
         return {TableName(*name): catalog.load_table(name).metadata_location for name in names}
 
+    def read(self, name: TableName) -> list[dict[str, str | None]]:
+        """The rows of a table as DuckDB reads them."""
+        columns, found = rows_at(self.pointers()[name])
+        return sorted((dict(zip(columns, row, strict=True)) for row in found), key=str)
+
     def clear(self) -> None:
         """Drop all tables; their files may be gone."""
         catalog = self.catalog()
         for name in [name for schema in catalog.list_namespaces() for name in catalog.list_tables(schema)]:
             catalog.drop_table(name)
+        for name in [name for schema in catalog.list_namespaces() for name in catalog.list_views(schema)]:
+            catalog.drop_view(name)
 
     def somebody(self) -> Any:
         """A session of Spark that has the tables as `lake.public.orders`, by code that is none of the product's."""
@@ -114,14 +128,27 @@ class Rest:
 
 
 @contextmanager
-def rest_server(folder: Path) -> Iterator[Rest]:
+def rest_server(folder: Path, store: Store | None = None) -> Iterator[Rest]:
     """A server with no table."""
-    server = Rest.free(folder)
+    server = Rest.free(folder, store)
     server.start()
     try:
         yield server
     finally:
         server.stop()
+
+
+def _of_store(store: Store) -> dict[str, str]:
+    """How the server reads and writes the files of tables."""
+    return {
+        "CATALOG_WAREHOUSE": f"s3://{BUCKET}/of_server",
+        "CATALOG_IO__IMPL": "org.apache.iceberg.aws.s3.S3FileIO",
+        "CATALOG_S3_ENDPOINT": store.endpoint,
+        "CATALOG_S3_PATH__STYLE__ACCESS": "true",
+        "CATALOG_S3_ACCESS__KEY__ID": KEY,
+        "CATALOG_S3_SECRET__ACCESS__KEY": SECRET,
+        "CATALOG_CLIENT_REGION": REGION,
+    }
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from typing import Any
 from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.connection.location import Location
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
-from airflow_ddlrepl.engines.lake.rest.client import RestClient, identifier, unreachable
+from airflow_ddlrepl.engines.lake.rest.client import RestClient, identifier, refused, unreachable
 from airflow_ddlrepl.engines.lake.rest.differences import main
 from airflow_ddlrepl.model.names import TableName
 
@@ -89,7 +89,7 @@ class Marks:
             if answer.is_good:
                 return False
             if answer.status != HTTPStatus.CONFLICT:
-                raise unreachable(self.client.server, answer.text)
+                raise refused(self.client.server, answer)
         raise unreachable(self.client.server, f"others change {self.name} all the time")
 
     def _no_files(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +21,12 @@ from airflow_ddlrepl.flow.targets.maintenance import maintain, thresholds_for
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
-from tests.support.lakes.reader import rows_at
-from tests.support.lakes.rest import Rest, rest_server
+from tests.support.lakes.rest import Rest
 from tests.support.replica import Replica, channel_file
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
 ORDERS, LOG, SUMS = (TableName("public", name) for name in ("orders", "log", "sums"))
 NOTHING = Answer(NO_ANSWER, "the connection is closed")
-Rows = list[dict[str, str | None]]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
-    with rest_server(tmp_path_factory.mktemp("rest")) as found:
-        yield found
-
-
-@pytest.fixture
-def rest(server: Rest) -> Rest:
-    """The server, which has no table."""
-    server.clear()
-    return server
-
-
-def read(rest: Rest, name: TableName) -> Rows:
-    """The rows of a table as DuckDB reads them."""
-    columns, found = rows_at(rest.pointers()[name])
-    return sorted((dict(zip(columns, row, strict=True)) for row in found), key=str)
 
 
 def location(replica: Replica) -> str:
@@ -94,7 +73,7 @@ def test_a_channel_runs_into_a_rest_catalog(databases: Databases, tmp_path: Path
         "insert into a values (1)",
     )
     replica.activate()
-    assert len(read(rest, ORDERS)) == 50 and len(read(rest, LOG)) == 2
+    assert len(rest.read(ORDERS)) == 50 and len(rest.read(LOG)) == 2
     replica.at_source(
         "begin; delete from orders where id = 3; alter table orders add column n int default 7;"
         " alter table orders rename note to remark;"
@@ -110,13 +89,13 @@ def test_a_channel_runs_into_a_rest_catalog(databases: Databases, tmp_path: Path
         "insert into log values (9)",
     )
     replica.settle()
-    found = {row["id"]: row for row in read(rest, ORDERS)}
+    found = {row["id"]: row for row in rest.read(ORDERS)}
     assert len(found) == 50 and "3" not in found and "4" not in found
     assert found["1"] == {"id": "1", "remark": "order 1", "n": "7"}
     assert found["60"]["remark"] == "late" and found["104"]["remark"] == "order 4"
-    assert read(rest, TableName("public", "a")) == [{"id": "5", "n": "6"}]
-    assert read(rest, TableName("public", "b")) == [{"id": "1"}]
-    assert [row["id"] for row in read(rest, TableName("public", "new"))] == ["1", "2"]
+    assert rest.read(TableName("public", "a")) == [{"id": "5", "n": "6"}]
+    assert rest.read(TableName("public", "b")) == [{"id": "1"}]
+    assert [row["id"] for row in rest.read(TableName("public", "new"))] == ["1", "2"]
     replica.check_equal()
 
 
@@ -139,7 +118,7 @@ def test_what_lakes_have_is_in_a_rest_catalog_too(databases: Databases, tmp_path
             f"alter table orders add c{number} int default {number}",
         )
         replica.settle()
-    changes = read(rest, TableName("public", "orders_changelog"))
+    changes = rest.read(TableName("public", "orders_changelog"))
     assert sum(row["_operation"] == "update" for row in changes) == 50
     with flow.open_channel(replica.file, InProcess()) as run:
         done = maintain(run, thresholds_for(run.channel, "0s", "2", "1"))
@@ -150,7 +129,7 @@ def test_what_lakes_have_is_in_a_rest_catalog_too(databases: Databases, tmp_path
     replica.settle()
     replica.refresh("public.orders")
     replica.settle()
-    assert len(read(rest, ORDERS)) == 41 and rest.catalog().load_table(tuple(ORDERS)).spec().fields
+    assert len(rest.read(ORDERS)) == 41 and rest.catalog().load_table(tuple(ORDERS)).spec().fields
 
 
 class Killed(BaseException):
@@ -279,12 +258,12 @@ def test_others_that_write_meanwhile_lose_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(RestClient, "commit", after_somebody)
         replica.replicate()
-    assert [row["id"] for row in read(rest, SUMS)] == ["1", "9"]
+    assert [row["id"] for row in rest.read(SUMS)] == ["1", "9"]
     replica.at_source(WORK)
     with monkeypatch.context() as patched:
         patched.setattr(publishing, "reach", after_another_run)
         replica.replicate()
-    assert len(done) == 2 and [row["total"] for row in read(rest, SUMS)] == ["20", "9"]
+    assert len(done) == 2 and [row["total"] for row in rest.read(SUMS)] == ["20", "9"]
     rest.somebody().sql("DELETE FROM lake.public.sums WHERE id = 9")
     replica.check_equal()
 
