@@ -31,9 +31,7 @@ def iceberg(folder: Path, source: str, beside: list[Beside], server: str = "", /
         if metadata is None:
             return None
         if "ddlrepl_views" in metadata:
-            shown = somebody(location).sql(f"SELECT * FROM lake.`{name.schema}`.`{name.name}`")
-            found = [row.asDict().items() for row in shown.collect()]
-            return [{key: None if one is None else str(one) for key, one in row} for row in found]
+            return _shown(somebody(location), name)
         columns, rows = rows_at(metadata)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -50,6 +48,8 @@ def iceberg_in_rest(folder: Path, source: str, rest: Rest, /, **more: Any) -> Pl
     replica = Replica(source, "", channel_file(folder, source, location, **more))
 
     def read(name: TableName) -> Rows | None:
+        if rest.catalog().view_exists(name):
+            return _shown(rest.somebody(), name)
         metadata = rest.pointers().get(name)
         if metadata is None:
             return None
@@ -64,6 +64,13 @@ def iceberg_in_rest(folder: Path, source: str, rest: Rest, /, **more: Any) -> Pl
 
 def _rule(table_id: int, text: str) -> None:
     pytest.skip("a lake refuses no rows")
+
+
+def _shown(spark: Any, name: TableName) -> Rows:
+    """The rows of a view."""
+    shown = spark.sql(f"SELECT * FROM lake.`{name.schema}`.`{name.name}`")
+    found = [row.asDict().items() for row in shown.collect()]
+    return [{key: None if one is None else str(one) for key, one in row} for row in found]
 
 
 def _write(spark: Any, name: TableName, notes: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.duckdb.connection.database import session
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance import places
-from tests.conformance.conftest import ENGINES, MakePlace
+from tests.conformance.conftest import ENGINES, IN_REST, MakePlace
 from tests.conftest import Databases
 
 PARENT = TableName("public", "days")
@@ -22,7 +22,7 @@ MADE = (
     "create table days_2x partition of days_2 default",
     "insert into days select i, 'day ' || i from generate_series(1, 19) i",
 )
-PARTITIONED_ENGINES = [one for one in ENGINES if one != "files"]
+PARTITIONED_ENGINES = [*(one for one in ENGINES if one != "files"), IN_REST]
 DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from airflow_ddlrepl.engines.lake.catalog.views import Views
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -32,8 +33,10 @@ class Move:
 class Pointers(ABC):
     """These are the pointers to the metadata files of a lake's tables."""
 
-    has_views: bool
-    """Can the catalog have views of Spark's?"""
+    @property
+    def views(self) -> Views | None:
+        """Return the catalog's views; None: it can have none of Spark's."""
+        return None
 
     @abstractmethod
     def of(self, connection: Connection, name: TableName) -> str | None:

@@ -14,11 +14,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.engines.lake.catalog import heads
-from airflow_ddlrepl.engines.lake.catalog.rest_pointers import published
 from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
-from airflow_ddlrepl.engines.lake.rest.client import Answer, RestClient, unable, unreachable
+from airflow_ddlrepl.engines.lake.rest.client import Answer, RestClient, refused, unable
 from airflow_ddlrepl.engines.lake.rest.differences import main
 from airflow_ddlrepl.engines.lake.rest.intents import (
     Intent,
@@ -29,6 +28,7 @@ from airflow_ddlrepl.engines.lake.rest.intents import (
     open_intent,
 )
 from airflow_ddlrepl.engines.lake.rest.marks import Marks, new_mark
+from airflow_ddlrepl.engines.lake.rest.publication import published
 from airflow_ddlrepl.errors import DdlReplError, Unreachable, WrittenMeanwhile
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -119,10 +119,16 @@ def _end(location: str, client: RestClient, intent: Intent, is_published: bool) 
         for uuid, name in intent.steps.dropped:
             if _uuid(client, name) == uuid:
                 client.drop(name)
+        for uuid, name in intent.steps.hidden:
+            if (view := client.view(name)) is not None and view["metadata"]["view-uuid"] == uuid:
+                client.drop_view(name)
         for uuid, old, new in intent.steps.renamed:
             if _uuid(client, old) == uuid:
                 client.add_namespace(new.schema)
                 client.rename(old, new)
+        for name, request in intent.steps.shown:
+            client.add_namespace(name.schema)
+            client.add_view(name, request)
         reach("lake.renamed")
     else:
         for uuid, name, _ in intent.steps.made:
@@ -154,8 +160,8 @@ def _refused(marks: Marks, changes: Sequence[Any], response: Answer) -> Exceptio
             retryable=True,
         )
     if response.status in _UNKNOWN:
-        return unable(marks.client.server, response.text)
-    return unreachable(marks.client.server, response.text)
+        return unable(marks.client.server, f"it does not change several tables at one moment: {response.text}")
+    return refused(marks.client.server, response)
 
 
 def _is_so(metadata: Any, wanted: Any) -> bool:

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.engines.lake.catalog.metadata import content, with_summary
 from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
+from airflow_ddlrepl.engines.lake.catalog.rest_views import RestViews
+from airflow_ddlrepl.engines.lake.catalog.views import Views
 from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
 from airflow_ddlrepl.engines.lake.connection.location import Location
 from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
 from airflow_ddlrepl.engines.lake.rest.client import RestClient
 from airflow_ddlrepl.engines.lake.rest.differences import change
-from airflow_ddlrepl.engines.lake.rest.intents import Steps
 from airflow_ddlrepl.engines.lake.rest.marks import NAMESPACE
+from airflow_ddlrepl.engines.lake.rest.publication import publication
 from airflow_ddlrepl.model.names import TableName
-
-_PUBLISHED = "ddlrepl_published"
-"""Where a transaction has what it is to publish at its end."""
-
-
-@dataclass
-class Publication:
-    """A publication is what one request changes, and the steps before and after it. changes: by the name of each."""
-
-    window: str
-    changes: dict[TableName, Any] = field(default_factory=dict)
-    steps: Steps = field(default_factory=Steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +28,38 @@ class RestPointers(Pointers):
 
     place: Location
     server: RestServer
-    has_views = False
 
     @property
     def client(self) -> RestClient:
         """Return what asks the server."""
         return RestClient(self.server)
 
+    @property
+    def views(self) -> Views | None:
+        return RestViews(self.client) if self.client.has_views else None
+
     def of(self, connection: Connection, name: TableName) -> str | None:
+        published = publication(connection).now
+        if name in published:
+            return published[name]
         found = self.client.table(name)
         return None if found is None else str(found["metadata-location"])
 
     def kinds(self, connection: Connection) -> dict[TableName, str]:
         schemas = [one for one in self.client.namespaces() if one != NAMESPACE]
-        return {name: "table" for schema in schemas for name in self.client.tables(schema)}
+        found = {name: "table" for schema in schemas for name in self.client.tables(schema)}
+        if self.client.has_views:
+            found |= {name: "view" for schema in schemas for name in self.client.views(schema)}
+        to_publish = publication(connection)
+        gone = to_publish.held | to_publish.now.keys()
+        tables = {name: "table" for name, metadata in to_publish.now.items() if metadata is not None}
+        views = {name: "view" for name, _ in to_publish.steps.shown}
+        return {**{name: kind for name, kind in found.items() if name not in gone}, **tables, **views}
 
     def publish(self, connection: Connection, window: str, moves: Sequence[Move]) -> dict[TableName, str]:
-        found, files = Publication(window), self.place.files
-        taken = {one.origin for one in moves if one.origin is not None}
+        found, files = publication(connection), self.place.files
+        found.window = window
+        taken = {one.origin for one in moves if one.origin is not None} | found.held | found.now.keys()
         for move in moves:
             base = content(move.base, files)
             if move.name is None:
@@ -75,21 +78,16 @@ class RestPointers(Pointers):
             if made["updates"] or at != move.name:
                 found.changes[at] = made
         found.steps.renamed = _in_order(found.steps.renamed)
-        if found.changes or found.steps.made:
-            connection.info[_PUBLISHED] = found
-        return {move.name: move.now for move in moves if move.name is not None}
+        now = {move.name: move.now for move in moves if move.name is not None}
+        found.now |= {**dict.fromkeys(taken - found.held), **now}
+        return now
 
     def remove(self, connection: Connection, name: TableName) -> None:
         if (there := self.client.table(name)) is not None:
-            found = connection.info.setdefault(_PUBLISHED, Publication("none"))
+            found = publication(connection)
             found.changes[name] = change(name, there["metadata"], there["metadata"])
             found.steps.dropped.append((there["metadata"]["table-uuid"], name))
-
-
-def published(connection: Connection) -> Publication | None:
-    """Return what the open transaction is to publish at its end, and forget it there."""
-    found: Publication | None = connection.info.pop(_PUBLISHED, None)
-    return found
+            found.now[name] = None
 
 
 def _beside(name: TableName) -> TableName:

@@ -17,7 +17,6 @@ from airflow_ddlrepl.engines.duckdb_sql.instances import spilling
 from airflow_ddlrepl.engines.duckdb_sql.present_rows import present_rows
 from airflow_ddlrepl.engines.duckdb_sql.quoting import quote
 from airflow_ddlrepl.engines.duckdb_sql.source_rows import Pairs, SourceRows, key_names, pairs_of
-from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
 from airflow_ddlrepl.engines.lake.catalog.scan import LakeRows
@@ -53,12 +52,11 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
 
 
 def _metadata(connection: SqlConnection, place: Location, task: CompareTask) -> str | None:
-    """Return the metadata file of a table or view; a partitioned table that the catalog shows by no view has none."""
+    """Return the metadata file of a table; a partitioned table has none, but is to have a view if the catalog can."""
     if not task.source.is_partitioned:
         return pointers(place).of(connection, task.target)
-    if pointers(place).has_views:
-        return pointer(connection, place.catalog, task.target, is_view=True)
-    return ""
+    views = pointers(place).views
+    return "" if views is None or views.has(connection, task.target) else None
 
 
 def _one_table(connection: Connection, task: CompareTask, metadata: str | None) -> TableReport:
