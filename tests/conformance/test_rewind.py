@@ -187,6 +187,11 @@ def test_partitions_go_back(make: Make, tmp_path: Path) -> None:
     assert read(past, "SELECT * FROM public.p ORDER BY 1") == [(1, "x"), (11, "y")]
     replica.rewind(before)
     assert read(past, "SELECT * FROM public.p") == [(1, "x")] and not has(past, "p2")
+    replica.settle()
+    read(replica.target, "DELETE FROM public.p1")
+    assert replica.rewind(before, "").placed["public.p1"] == 1
+    replica.check_equal()
+    assert read(replica.target, "SELECT * FROM public.p ORDER BY 1") == [(1, "x"), (11, "y")]
 
 
 def test_what_is_in_the_way_is_named_and_stays(make: Make, tmp_path: Path) -> None:

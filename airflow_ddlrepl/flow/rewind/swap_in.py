@@ -215,12 +215,14 @@ class BuiltTables(RowOrigin):
 
     @property
     def sizes(self) -> Mapping[int, int]:
-        return {i: self.place.sizes[table.id] for i, table in self._there().items()}
+        there = self._there()
+        return {i: self.place.sizes[there[i].id] if i in there else 0 for i in self.names}
 
     def _there(self) -> dict[int, Table]:
-        """Return the built tables as they are in their place."""
+        """Return the built tables as they are in their place, without partitioned ones that are views there."""
         by_name = {table.name: table for table in self.place.tables}
-        return {i: by_name[name] for i, name in self.names.items()}
+        parents = {i for i, load in self.loads.items() if load.table.is_partitioned}
+        return {i: by_name[name] for i, name in self.names.items() if name in by_name or i not in parents}
 
     def load_of(self, table: Table) -> TableLoad:
         return self.loads[table.id]

@@ -208,14 +208,14 @@ class RestClient:
                 if is_last or response.status_code not in _EXPIRED:
                     break
                 catalog._refresh_token()
-        return _answer(self.server, response)
+        return _parsed(self.server, response)
 
     def _part(self, name: str) -> str:
         """Return a name as a part of a URL's path."""
         return quote(name, safe="")
 
 
-def _answer(server: RestServer, response: Any) -> Answer:
+def _parsed(server: RestServer, response: Any) -> Answer:
     status = int(response.status_code)
     try:
         content = response.json() if response.content else None
@@ -233,10 +233,10 @@ def identifier(name: TableName) -> dict[str, Any]:
     return {"namespace": [name.schema], "name": name.name}
 
 
-def refused(server: RestServer, answer: Answer) -> Unreachable:
+def refused(server: RestServer, response: Answer) -> Unreachable:
     """Return the error of an answer that is not good."""
-    of = login_refused if answer.status in _LOGIN_REFUSED else unreachable
-    return of(server, answer.text)
+    of = login_refused if response.status in _LOGIN_REFUSED else unreachable
+    return of(server, response.text)
 
 
 def login_refused(server: RestServer, why: str) -> Unreachable:
