@@ -34,6 +34,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.repository.stored.rows import RunRow
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse, uses_in_runs
+from airflow_ddlrepl.trail.loads import Load
 from airflow_ddlrepl.visible import as_lines
 
 T = TypeVar("T")
@@ -240,7 +241,7 @@ def _of_clients(
     return applied, *client_states(context, at_source, positions)
 
 
-def _horizon(context: RunContext) -> Position | None:
+def _horizon(context: RunContext) -> Load | None:
     from airflow_ddlrepl.flow.rewind.route import horizon
 
     return horizon(context)
