@@ -26,6 +26,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerF
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin, marked, marked_session, missing_rights
 from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
@@ -57,7 +58,6 @@ from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.adapt.program.program import Program
-    from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
     from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
     from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
@@ -115,9 +115,8 @@ class PostgresTarget(
     def sequences(self) -> PostgresTargetSequences:
         from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
 
-        return PostgresTargetSequences(
-            self.location, self.holder, self.lock_timeout, self.connection, self.trusted.names
-        )
+        trusted = self.trusted.names
+        return PostgresTargetSequences(self.location, self.holder, self.lock_timeout, self.connection, trusted)
 
     @property
     def discarded_rows(self) -> PostgresDiscardedRows:
@@ -143,8 +142,6 @@ class PostgresTarget(
         return EmptiedServerFacts(self.connection)
 
     def renderer(self) -> PostgresDdl:
-        from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
-
         return PostgresDdl(self.facts().version)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
@@ -255,8 +252,7 @@ class PostgresTarget(
         from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 
         rows = self.connection.execute(_IDS, [[name.schema for name in names], [name.name for name in names]])
-        ids = [row[0] for row in rows]
-        named = session_name("refresh", self.holder, token)
+        ids, named = [row[0] for row in rows], session_name("refresh", self.holder, token)
         with source_snapshot(self.location, ids, name=named, hold=OwnTables) as found:
             for error in found.refused.values():
                 raise error
