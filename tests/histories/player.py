@@ -88,10 +88,12 @@ class Player:
     """Plays steps on fresh databases: the source, then the targets.
 
     spare: how many it needs besides. words: the statements of random histories. patience: so many seconds one may take.
+    smallest_piece: so many rows at least are staged together where a variant has small pieces.
     """
 
     spare = 0
     patience = 300
+    smallest_piece = 1
     words: type[Words] = Words
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
@@ -227,7 +229,7 @@ def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[P
         tempfile.TemporaryDirectory(prefix="history-", dir=memory.folder()) as folder,
         databases(server, (3 if options.get("two") else 2) + kind.spare) as urls,
         _impatient(),
-        _in_pieces(options.get("piece")),
+        _in_pieces(None if "piece" not in options else max(options["piece"], kind.smallest_piece)),
         mock.patch.object(writer, "MIN_PIECES", options.get("packed", pack.MIN_PIECES)),
         mock.patch.object(inline_rows, "MOST_ROWS", options.get("given", inline_rows.MOST_ROWS)),
         ExitStack() as stack,

@@ -60,6 +60,7 @@ class Laking(Filing):
     location = "iceberg://{folder}/catalog{number}.db?warehouse={folder}/warehouse{number}"
     shows_trees = False  # a partitioned table is a view of Spark's, which DuckDB does not read
     patience = 3600
+    smallest_piece = 100  # each piece of a table without a key is a merge
 
     @contextmanager
     def reading(self, location: str) -> Iterator[Held]:
