@@ -204,7 +204,7 @@ class RowGroups:
                 ready = self._count(read_to)
                 if ready >= most or (ready and self._held >= TIMES_READ * most):
                     return self._cut(low, read_to, most), False
-                if self._held >= TIMES_READ * most:
+                if self._count(Position(read_to).next) >= TIMES_READ * most:
                     return Position(read_to).next, True
             heapq.heappop(self._unread)
             source = self._sources[number]

@@ -280,6 +280,21 @@ def test_a_reader_sees_only_what_the_source_had_between_two_transactions(
     assert len(seen) > 1
 
 
+def test_small_transactions_of_two_tables_are_never_taken_for_a_large_one(
+    databases: Any, tmp_path: Path, small: None
+) -> None:
+    """The files of the first table are read, with rows of many groups, before a row of the second one is."""
+    channel = begun(databases, tmp_path, RULES, GOES_ON)
+    run(databases.target, "INSERT INTO hr.t VALUES (57, 0, 'theirs')")
+    rows = [insert(10 * n, 10 * n + 9) for n in range(30)]
+    others = [f"INSERT INTO hr.u SELECT i, i FROM generate_series({10 * n}, {10 * n + 9}) i" for n in range(30)]
+    captured(channel, *(one for pair in zip(rows, others, strict=True) for one in pair))
+    with patch.object(GroupApply, "_large", side_effect=AssertionError):
+        found = channel.stage(flow.apply)
+    assert (found.transactions, found.errors) == (59, 1)
+    assert ask(databases.target, "SELECT count(*) FROM hr.u") == [(300,)]
+
+
 def test_a_transaction_that_is_larger_than_a_group_is_not_held_in_memory(
     databases: Any, tmp_path: Path, small: None
 ) -> None:
