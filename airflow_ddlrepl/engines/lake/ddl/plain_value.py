@@ -20,6 +20,20 @@ _TEXTS = {
     "TIMESTAMP_NTZ": _MOMENT,
 }
 
+_YEARS_OF_READERS = re.compile(r"(?!0000)\d{4}-")
+"""Of these years are the dates and moments that every reader takes from a table's metadata."""
+
+
+def is_told_to_readers(default: exp.Expression, spark_type: str) -> bool:
+    """Return whether every reader reads a constant from a table's metadata: no infinite ones, no far years."""
+    from sqlglot import exp
+
+    literal = default.find(exp.Literal)
+    text = "" if literal is None else str(literal.this)
+    if spark_type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        return _YEARS_OF_READERS.match(text) is not None
+    return spark_type not in ("FLOAT", "DOUBLE") or text[-1:].isdigit()
+
 
 def plain_value(default: exp.Expression, spark_type: str) -> str | int | bool | None:
     """Return what Iceberg reads a constant of a type from; None: Spark has to say. spark_type: Spark's name of it."""

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.lake.ddl.partitions import BY_PARTITION
-from airflow_ddlrepl.engines.lake.ddl.plain_value import plain_value
+from airflow_ddlrepl.engines.lake.ddl.plain_value import is_told_to_readers, plain_value
 from airflow_ddlrepl.engines.lake.ddl.render import PARTITIONED, RETYPED
 from airflow_ddlrepl.engines.lake.ddl.sorting import forget_columns, sorts
 from airflow_ddlrepl.model.names import TableName
@@ -94,7 +94,7 @@ def _name(table: exp.Table) -> TableName:
 
 
 def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
-    """Change the columns of a table, in its open transaction; one of format 2 gets the default of a column after it."""
+    """Change the columns of a table, in its open transaction; a default that metadata can't have goes into all rows."""
     from sqlglot import exp
 
     spark, transaction, filled = window.spark, window.transaction(name), ""
@@ -107,7 +107,9 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
         default = action.find(exp.DefaultColumnConstraint)
         if default is None:
             update.addColumn(None, column, of)
-        elif iceberg(spark).TableUtil.formatVersion(transaction.table()) < _STORES_DEFAULTS:
+        elif iceberg(spark).TableUtil.formatVersion(transaction.table()) < _STORES_DEFAULTS or not is_told_to_readers(
+            default.this, held
+        ):
             update.addColumn(None, column, of)
             filled = f"SET {quote(column)} = {default.this.sql('spark')}"
         else:
