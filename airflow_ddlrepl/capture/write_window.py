@@ -11,7 +11,7 @@ from airflow_ddlrepl.errors import ShapeUnknown, SourceError
 from airflow_ddlrepl.model.change import of_source
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.log import LogReading
-from airflow_ddlrepl.ports.work import Runner, map_at_once
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 
@@ -44,7 +44,7 @@ def _written(reading: LogReading, writing: LogWriting, runner: Runner) -> list[P
             if reading.is_one_by_one:
                 return list(_in_order(tasks, runner))
             size = sum(one.range.high - one.range.low for one in tasks)
-            return map_at_once(runner, write_range, tasks, "capture", size=size)
+            return runner.map(write_range, tasks, "capture", size=size)
         except SourceError as error:
             other = reading.otherwise(error)
             if other is None:
@@ -56,8 +56,7 @@ def _in_order(tasks: Sequence[RangeTask], runner: Runner) -> Iterator[Part]:
     """Yield the parts of ranges; rules get the shapes that DDL in the ranges before has given to tables."""
     shapes: list[Table] = []
     for task in tasks:
-        shaped = replace(task, writing=task.writing.with_shapes(shapes))
-        (part,) = map_at_once(runner, write_range, [shaped], "capture")
+        (part,) = runner.map(write_range, [replace(task, writing=task.writing.with_shapes(shapes))], "capture")
         if task.writing.rules is not None:
             trail = Trail(task.writing.trail_url, task.writing.channel)
             shapes += [table for event in of_source(trail.part_events(part)) for table in event.tables]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
@@ -64,11 +63,6 @@ def probe(runner: Runner) -> None:
 class StartsAhead(Protocol):
     """This ability of a runner is to start what runs tasks before there is one."""
 
-    @property
-    def is_starting(self) -> bool:
-        """Return whether it gets ready, and would let a task wait until it is."""
-        ...
-
     def expect(self, size: int) -> None:
         """Get ready for tasks of so many bytes."""
         ...
@@ -78,30 +72,6 @@ def expect(runner: Runner, size: int | None) -> None:
     """Tell a runner that can use it how many bytes of work will come. None: nobody knows."""
     if size is not None and isinstance(runner, StartsAhead):
         runner.expect(size)
-
-
-def is_starting(runner: Runner) -> bool:
-    """Return whether a runner would let a task wait until what runs it has started."""
-    return isinstance(runner, StartsAhead) and runner.is_starting
-
-
-def map_at_once(
-    runner: Runner, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
-) -> list[Result]:
-    """Run the task for each item as `Runner.map` does, and the first one in this process while the runner starts.
-
-    The task bears to run in a thread. Where two fail, the error is that of the first item.
-    """
-    if not items or not is_starting(runner):
-        return runner.map(task, items, label, size)
-    with ThreadPoolExecutor(1, "ddlrepl-own") as here:
-        first = here.submit(task, items[0])
-        try:
-            others = runner.map(task, items[1:], label, size)
-        except Exception:
-            first.result()
-            raise
-        return [first.result(), *others]
 
 
 _offered: list[Callable[[], Any]] = []

@@ -15,7 +15,7 @@ from threading import Event, current_thread
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.ports.work import InProcess, expect, is_starting, offered_session
+from airflow_ddlrepl.ports.work import InProcess, expect, offered_session
 from airflow_ddlrepl.spark.execute.runner import EXPECTED_BYTES, SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
@@ -57,7 +57,6 @@ def test_spark_starts_beside_what_looks_at_much_work(monkeypatch: pytest.MonkeyP
     ahead = SparkRunner(SparkSettings("local[2]"))
     for size in (None, EXPECTED_BYTES - 1, EXPECTED_BYTES, EXPECTED_BYTES):
         expect(ahead, size)
-        assert is_starting(ahead) == (size == EXPECTED_BYTES)
     looked.set()
     assert begun.get(timeout=60) == "ddlrepl-spark"
     with pytest.raises(DdlReplError, match="does not start"):

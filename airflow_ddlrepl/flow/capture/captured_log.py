@@ -13,23 +13,19 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.log import LogReading
-from airflow_ddlrepl.ports.work import Runner, is_starting
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.manifest import Part
 
 
 def window_of(run: RunContext, low: Position, high: Position) -> LogWindow:
-    """Return the part of the log to read, as the channel's file says.
-
-    While the runner starts this process reads one of the ranges.
-    """
-    parallelism = run.runner.parallelism + (1 if is_starting(run.runner) else 0)
+    """Return the part of the log to read, as the channel's file says."""
     known = run.repository.latest_revisions(run.channel.name).values()
     return LogWindow(
         low,
         high,
         [revision.table for revision in known if revision.table],
         run.log_identity,
-        run.channel.capture.parallel or parallelism,
+        run.channel.capture.parallel or run.runner.parallelism,
         as_text=run.channel.capture.format is CaptureFormat.TEXT,
         ignored=run.channel.capture.ignore_sessions,
         is_for_queue=run.channel.clients.captures,

@@ -42,7 +42,7 @@ class SparkRunner:
         self.app_name = app_name
         self._session: SparkSession | None = None
         self._starting = Lock()
-        self._ahead: Thread | None = None
+        self._is_starting_ahead = False
         if self.settings.targets:
             offer_session(self._started)
 
@@ -70,16 +70,11 @@ class SparkRunner:
             return [task(item) for item in items]
         return self._mapped(self._started(), task, items, label) if items else []
 
-    @property
-    def is_starting(self) -> bool:
-        """Return whether the session starts in a thread, and is not up yet; False when it could not."""
-        return self._ahead is not None and self._ahead.is_alive()
-
     def expect(self, size: int) -> None:
         """Start the session in a thread, beside what this one does, when so many bytes of work are worth it."""
-        if size >= EXPECTED_BYTES and not self.is_started and self._ahead is None:
-            self._ahead = Thread(target=self._start_ahead, name="ddlrepl-spark", daemon=True)
-            self._ahead.start()
+        if size >= EXPECTED_BYTES and not (self.is_started or self._is_starting_ahead):
+            self._is_starting_ahead = True
+            Thread(target=self._start_ahead, name="ddlrepl-spark", daemon=True).start()
 
     def probe(self) -> None:
         """Raise UnfitPython SPK-102 when the Python of a cluster's workers lacks what tasks need; starts the session.

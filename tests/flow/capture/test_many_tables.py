@@ -72,8 +72,6 @@ def test_only_shapes_that_a_cycle_looks_at_are_parsed(replica: Replica, monkeypa
 class Expecting(InProcess):
     """A runner that notes how much work it is told of before it has any."""
 
-    is_starting = False
-
     def __init__(self) -> None:
         self.expected: list[int] = []
 
