@@ -75,7 +75,13 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
             from airflow_ddlrepl.engines.lake.rest.client import RestClient
 
             RestClient(place.rest).require_able()
-        return f"the lake of {place.database} can be opened, and {place.warehouse} written", ""
+        how = ""
+        if place.single:
+            from airflow_ddlrepl.engines.lake.piecewise.catalogs import catalog_of
+
+            catalog_of(place, place.single).require_able()
+            how = f"; a {place.single.kind} catalog shows the tables of a window one after the other"
+        return f"the lake of {place.database} can be opened, and {place.warehouse} written{how}", ""
 
     def stager(self, task: StageTask) -> LakeStager:
         from airflow_ddlrepl.engines.lake.merge.stage import LakeStager

@@ -38,6 +38,7 @@ from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
 from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
 from airflow_ddlrepl.engines.lake.target.facts import EmptiedLakeFacts, LakeFacts
+from airflow_ddlrepl.engines.lake.target.left_behind import LeftBehind
 from airflow_ddlrepl.engines.lake.target.partition_views import views_renewed
 from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.rewind import LakeRewindArea
@@ -95,9 +96,9 @@ class LakeTarget(
         """Open the catalog's database to read it."""
         return reading(self.location, self.seconds)
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Open the catalog's database for one transaction that writes, at whose end readers see a window's tables."""
-        return publishing(self.location, self._channel, self.seconds)
+    def writing(self, others: Iterable[str] = ()) -> AbstractContextManager[Connection]:
+        """Open a transaction at whose end readers see a window's tables. others: states of whom it changes, too."""
+        return publishing(self.location, self._channel, self.seconds, LeftBehind(self.location, {self.holder, *others}))
 
     def views_renewed(self, connection: Connection) -> AbstractContextManager[None]:
         """Make the views of partitioned tables again when the tables have changed, in the open transaction."""
@@ -212,7 +213,7 @@ class LakeTarget(
             for work in works:
                 state.hold(connection, work.holder, fence)
         done = [stage_program(window, work.program, work.slices) for work in works]
-        with self.writing() as connection, self.views_renewed(connection):  # a table of changes has no view
+        with self.writing(work.holder for work in works) as connection, self.views_renewed(connection):
             for work in works:
                 state.advance(connection, work.holder, *work.program.move, fence)
             window.flip(connection, {POSITION: str(int(works[0].program.high))})  # all of them end there

@@ -38,6 +38,8 @@ CODES = (
         "Did somebody remove files there? Restore it, or drop the table's entry and load the table again."),
     Code("TGT-116", "The REST server of a lake's catalog can't change several tables at one moment, or take a new one.",
         "Take a server that can (docs/lakehouse.md), a warehouse in which it takes tables, or a JDBC catalog."),
+    Code("TGT-117", "Somebody else has changed a table of a lake just before its part of a window was to be seen.",
+        "The table waits, and the next run brings it up; what the others wrote stays. Let them pause if it recurs."),
     Code("TGT-120", "The target refuses rows that a refresh loads.",
         "The message has the reason; the next run starts the refresh over. The target's table is as it was."),
     Code("TGT-121", "The key can't be created on the rows that a refresh has loaded.",

@@ -141,6 +141,12 @@ def test_a_catalog_that_a_rest_server_has() -> None:
     assert not any(secret in f"{place!r} {redact(location)}" for secret in ("pw1", "pw2", "pw3", "pw4"))
 
 
+def test_a_catalog_that_changes_one_table_at_a_time() -> None:
+    place = location_of("iceberg:///data/state.db?catalog=hadoop&warehouse=/data/wh")
+    assert (place.file, place.catalog) == (Path("/data/state.db"), "hadoop /data/wh") and place.single is not None
+    assert (place.tables, place.staging_folder) == ("/data/wh/ddlrepl_tables", "/data/wh/ddlrepl_staging")
+
+
 @pytest.mark.parametrize(
     ("location", "said"),
     [
@@ -155,9 +161,10 @@ def test_a_catalog_that_a_rest_server_has() -> None:
         ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
         ("iceberg://db/lakes?catalog=rest&warehouse=/wh", "names its `uri`"),
         ("iceberg://db/lakes?uri=http://x&warehouse=/wh", "no setting uri"),
-        ("iceberg://db/lakes?catalog=hive", "does not write to hive catalogs: it can't make"),
+        ("iceberg://db/lakes?catalog=hive", "does not write to hive catalogs"),
         ("iceberg://db/lakes?catalog=glue", "does not write to glue catalogs"),
-        ("iceberg:///folder?catalog=hadoop", "does not write to hadoop catalogs"),
+        ("iceberg:///state.db?catalog=hadoop&warehouse=s3://b/wh", "not written to in an object store"),
+        ("iceberg:///state.db?catalog=hadoop&uri=thrift://h", "no setting uri"),
     ],
 )
 def test_what_is_no_location_is_refused(location: str, said: str) -> None:

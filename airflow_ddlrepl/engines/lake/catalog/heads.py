@@ -58,6 +58,15 @@ def store_heads(
         connection.execute(insert(_heads), rows)
 
 
+def store_again(connection: Connection, catalog: str, name: TableName, instead_of: TableName | None) -> None:
+    """Store once more, in the open transaction, which snapshot a table has. instead_of: its name meanwhile."""
+    found = connection.execute(select(_heads).where(*_at(catalog, name))).mappings().first()
+    for one in {name, instead_of or name}:
+        connection.execute(delete(_heads).where(*_at(catalog, one)))
+    if found is not None:
+        connection.execute(insert(_heads), [dict(found)])
+
+
 def require_followed(connection: Connection, catalog: str, name: TableName, path: str, files: Files) -> None:
     """Raise TableReplaced TGT-114 where a table does not come from the snapshot that is stored.
 

@@ -19,15 +19,10 @@ from airflow_ddlrepl.engines.lake.catalog.entries import (
     remove_entry,
     remove_views,
 )
-from airflow_ddlrepl.engines.lake.catalog.metadata import properties, write_like
 from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
 from airflow_ddlrepl.engines.lake.catalog.views import View, Views
 from airflow_ddlrepl.engines.lake.connection.location import Location
-from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.model.names import TableName
-
-METADATA = "write.metadata.path"
-"""The property that names the folder of a table's metadata files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class JdbcPointers(Pointers):
 
     def publish(self, connection: Connection, window: str, moves: Sequence[Move]) -> dict[TableName, str]:
         catalog = self.place.catalog
-        found = {move.name: self._finished(move) for move in moves if move.name is not None}
+        found = {move.name: move.finished(self.place.files) for move in moves if move.name is not None}
         for origin, base in sorted((one.origin, one.base) for one in moves if one.origin and one.origin != one.name):
             remove_entry(connection, catalog, origin, base)
         for move in moves:
@@ -64,23 +59,6 @@ class JdbcPointers(Pointers):
     def remove(self, connection: Connection, name: TableName) -> None:
         if (metadata := self.of(connection, name)) is not None:
             remove_entry(connection, self.place.catalog, name, metadata)
-
-    def _finished(self, move: Move) -> str:
-        """Return the metadata file that a table gets, with its own properties again."""
-        if move.now == move.begun:
-            return move.base
-        files, newer = self.place.files, (move.base, move.summary)
-        if move.origin is None:
-            if not move.summary:
-                return move.now
-            with file_refusals(move.name):
-                folder = move.now.rpartition("/")[0]
-                return write_like(move.now, files, folder, properties(move.now, files), newer)
-        before, ours = properties(move.base, files), move.ours
-        changed = {key: value for key, value in properties(move.now, files).items() if key not in ours}
-        again = {key: before[key] for key in ours if key in before}
-        with file_refusals(move.origin):
-            return write_like(move.now, files, ours[METADATA], {**changed, **again}, newer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,25 @@ from airflow_ddlrepl.engines.lake.types.physical import spark_name
 from airflow_ddlrepl.errors import TableReplaced
 
 _GZIP = b"\x1f\x8b"
+_VERSION = re.compile(r"v\d+\.")
 _VERSIONS = 100
 """So many earlier metadata files a table names, where it does not say how many."""
 
 
-@lru_cache(maxsize=64)
 def content(path: str, files: Files) -> Mapping[str, Any]:
-    """Return a metadata file, which nobody changes. files: of the warehouse."""
+    """Return a metadata file. files: of the warehouse.
+
+    Nobody changes one whose name is its own; a table of a Hadoop catalog that is made again may have an earlier name.
+    """
+    return _read(path, files) if _VERSION.match(path.rpartition("/")[2]) else _unchanged(path, files)
+
+
+@lru_cache(maxsize=64)
+def _unchanged(path: str, files: Files) -> Mapping[str, Any]:
+    return _read(path, files)
+
+
+def _read(path: str, files: Files) -> Mapping[str, Any]:
     try:
         found = files.read(path)
     except FileNotFoundError:

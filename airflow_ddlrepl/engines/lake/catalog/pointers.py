@@ -15,11 +15,15 @@ from airflow_ddlrepl.model.names import TableName
 @lru_cache
 def pointers(place: Location) -> Pointers:
     """Return the pointers of a lake."""
-    if place.rest is None:
-        return JdbcPointers(place)
-    from airflow_ddlrepl.engines.lake.catalog.rest_pointers import RestPointers
+    if place.rest is not None:
+        from airflow_ddlrepl.engines.lake.catalog.rest_pointers import RestPointers
 
-    return RestPointers(place, place.rest)
+        return RestPointers(place, place.rest)
+    if place.single is not None:
+        from airflow_ddlrepl.engines.lake.catalog.piecewise_pointers import PiecewisePointers
+
+        return PiecewisePointers(place, place.single)
+    return JdbcPointers(place)
 
 
 def pointer(connection: Connection, place: Location, name: TableName) -> str | None:

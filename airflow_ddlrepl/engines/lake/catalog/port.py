@@ -1,4 +1,4 @@
-"""This module is the port of where readers find a lake's tables: in a database's entries, or at a REST server."""
+"""This module is the port of where readers find a lake's tables: in a database's entries, or in another catalog."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from airflow_ddlrepl.engines.lake.catalog.metadata import properties, write_like
 from airflow_ddlrepl.engines.lake.catalog.views import Views
+from airflow_ddlrepl.engines.lake.connection.files import Files
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.model.names import TableName
+
+METADATA = "write.metadata.path"
+"""The property that names the folder of a table's metadata files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,22 @@ class Move:
     now: str = ""
     ours: Mapping[str, str] = field(default_factory=dict)
     summary: Mapping[str, str] = field(default_factory=dict)
+
+    def finished(self, files: Files) -> str:
+        """Return the metadata file that a table gets that stays, with its own properties again."""
+        if self.now == self.begun:
+            return self.base
+        newer = (self.base, self.summary)
+        if self.origin is None:
+            if not self.summary:
+                return self.now
+            with file_refusals(self.name):
+                return write_like(self.now, files, self.now.rpartition("/")[0], properties(self.now, files), newer)
+        before = properties(self.base, files)
+        changed = {key: value for key, value in properties(self.now, files).items() if key not in self.ours}
+        again = {key: before[key] for key in self.ours if key in before}
+        with file_refusals(self.origin):
+            return write_like(self.now, files, self.ours[METADATA], {**changed, **again}, newer)
 
 
 class Pointers(ABC):

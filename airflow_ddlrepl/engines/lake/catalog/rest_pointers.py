@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from airflow_ddlrepl.engines.lake.rest.client import RestClient
 from airflow_ddlrepl.engines.lake.rest.differences import change
 from airflow_ddlrepl.engines.lake.rest.marks import NAMESPACE
 from airflow_ddlrepl.engines.lake.rest.publication import publication
+from airflow_ddlrepl.engines.lake.rest.renames import beside, in_order
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -69,7 +69,7 @@ class RestPointers(Pointers):
                 continue
             if move.origin != move.name and move.name not in taken and self.of(connection, move.name) is not None:
                 raise name_taken(move.name)
-            at = move.origin or (_beside(move.name) if move.name in taken else move.name)
+            at = move.origin or (beside(move.name) if move.name in taken else move.name)
             if move.origin is None:
                 found.steps.made.append((base["table-uuid"], at, move.base))
             if at != move.name:
@@ -77,7 +77,7 @@ class RestPointers(Pointers):
             made = change(at, base, with_summary(content(move.now, files), base, move.summary), move.ours)
             if made["updates"] or at != move.name:
                 found.changes[at] = made
-        found.steps.renamed = _in_order(found.steps.renamed)
+        found.steps.renamed = in_order(found.steps.renamed)
         now = {move.name: move.now for move in moves if move.name is not None}
         found.now |= {**dict.fromkeys(taken - found.held), **now}
         return now
@@ -88,25 +88,3 @@ class RestPointers(Pointers):
             found.changes[name] = change(name, there["metadata"], there["metadata"])
             found.steps.dropped.append((there["metadata"]["table-uuid"], name))
             found.now[name] = None
-
-
-def _beside(name: TableName) -> TableName:
-    """Return a name for a table whose own another table has yet."""
-    return TableName(name.schema, f"{name.name}_ddlrepl_{secrets.token_hex(4)}")
-
-
-def _in_order(renamed: Sequence[tuple[str, TableName, TableName]]) -> list[tuple[str, TableName, TableName]]:
-    """Return renames in an order in which no name is taken; tables that swap names go over a third one."""
-    found, left = list[tuple[str, TableName, TableName]](), list(renamed)
-    while left:
-        taken = {old for _, old, _ in left}
-        free = next((one for one in left if one[2] not in taken), None)
-        if free is None:
-            uuid, old, new = left.pop(0)
-            beside = _beside(new)
-            found.append((uuid, old, beside))
-            left.append((uuid, beside, new))
-        else:
-            left.remove(free)
-            found.append(free)
-    return found

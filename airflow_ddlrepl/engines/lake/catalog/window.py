@@ -18,10 +18,9 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.engines.lake.catalog.entries import add_entry, add_namespace, forget_namespace, pointer
 from airflow_ddlrepl.engines.lake.catalog.heads import store_heads
-from airflow_ddlrepl.engines.lake.catalog.jdbc_pointers import METADATA
 from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
-from airflow_ddlrepl.engines.lake.catalog.port import Move
+from airflow_ddlrepl.engines.lake.catalog.port import METADATA, Move
 from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
@@ -183,7 +182,7 @@ class Window:
         """Make a new table. columns, partitions: as Spark's SQL has them. properties: besides those of all tables."""
         place = location_of(self.location)
         staged = _Staged(self._next())
-        folder = f"{place.warehouse}/{_in_path(name.schema)}/{_in_path(name.name)}-{secrets.token_hex(4)}"
+        folder = f"{place.tables}/{_in_path(name.schema)}/{_in_path(name.name)}-{secrets.token_hex(4)}"
         of_table = {"format-version": str(place.format_version), **PROPERTIES, **properties}
         listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
         by = f" PARTITIONED BY ({partitions})" if partitions else ""

@@ -46,7 +46,7 @@ def location_of_connection(parts: SplitResult, said: Mapping[str, str]) -> str:
     if kind == "sql":
         return _location(uri, {"name": name, **settings})
     if kind != "rest":
-        return _location("sqlite:////none", {"catalog": kind})
+        return _location("sqlite:///", {"catalog": kind})
     if not said.get(STATE):
         raise ConfigError(
             f"connection {name!r} names a REST server, and not where the channel stores what it knows of the lake",

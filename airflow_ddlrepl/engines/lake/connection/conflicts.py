@@ -28,9 +28,9 @@ def name_taken(name: TableName) -> CannotAdapt:
 
 
 def name_refused(name: TableName, why: str) -> Unsupported:
-    """Return the error of a table whose name a REST server does not take."""
+    """Return the error of a table whose name the catalog of a lake does not take."""
     return Unsupported(
-        f"the REST server of a lake's catalog takes no such name of a table: {why}",
+        f"the catalog of a lake takes no such name of a table: {why}",
         code="ADP-110",
         table=name,
         hint="give the table another name for this target (`table_properties`), or leave it out of the channel",

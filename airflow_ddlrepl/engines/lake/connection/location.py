@@ -3,9 +3,10 @@
 iceberg:///folder/catalog.db?warehouse=/folder/warehouse         a catalog in an SQLite file
 iceberg://user@host:5432/database?warehouse=s3://bucket/folder   one in PostgreSQL, the tables' files in an object store
 iceberg:///folder/state.db?catalog=rest&uri=http://host:8181&…   one that a REST server has, our own tables in a file
+iceberg:///folder/state.db?catalog=hadoop&warehouse=/folder/wh   one whose tables are folders, our own tables in a file
 
 It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
-and what is left for the repository change in one transaction. Where a REST server has the catalog, the database has our
+and what is left for the repository change in one transaction. Where the catalog is another one, the database has our
 own tables and what is staged.
 """
 
@@ -26,6 +27,8 @@ from airflow_ddlrepl.engines.lake.connection.airflow_connection import location_
 from airflow_ddlrepl.engines.lake.connection.files import DiskFiles, Files, StoreFiles
 from airflow_ddlrepl.engines.lake.connection.rest_server import SETTINGS as OF_REST
 from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
+from airflow_ddlrepl.engines.lake.connection.single_catalog import OF_FOLDERS, SingleCatalog
+from airflow_ddlrepl.engines.lake.connection.single_catalog import SETTINGS as OF_SINGLE
 from airflow_ddlrepl.errors import ConfigError
 
 _SETTINGS = ("catalog", "warehouse", "name", "format_version")
@@ -33,13 +36,8 @@ _OF_STORE = ("endpoint", "region", "access_key", "secret", "token")
 """Settings of a warehouse in an object store."""
 _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
-_ONE_BY_ONE = "it can't make the changes of several tables visible at one moment, with the position of the channel"
-_REFUSED = {
-    "hive": _ONE_BY_ONE,
-    "glue": _ONE_BY_ONE,
-    "hadoop": _ONE_BY_ONE,
-}
-"""Kinds of catalogs that the product does not write to, and why."""
+_REFUSED = ("hive", "glue")
+"""Kinds of catalogs that the product does not write to."""
 _PORT = 5432
 _ENDED = "57P01,57P02,57P03"
 """What a server says that ends a session: Iceberg is to connect again then, as it does for other states."""
@@ -54,7 +52,8 @@ class Location:
 
     sql_url: of the database. warehouse: the path of the folder with the tables' files. files: all that is in it.
     catalog: under which name readers know the tables. format_version: of Iceberg's format, for tables that are made.
-    rest: the server that has the catalog; None: the database has it.
+    rest: the server that has the catalog. single: the catalog, where it changes one table at a time. Neither: the
+    database has it.
     """
 
     sql_url: URL = field(repr=False)
@@ -63,6 +62,7 @@ class Location:
     catalog: str
     format_version: int
     rest: RestServer | None = None
+    single: SingleCatalog | None = None
 
     @property
     def file(self) -> Path | None:
@@ -101,6 +101,12 @@ class Location:
         return f"ddlrepl_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
+    def tables(self) -> str:
+        """Return the path of the folder in which tables that are made have the folders of their files."""
+        is_by_names = self.single is not None and self.single.kind == "hadoop"
+        return f"{self.warehouse}/{OF_FOLDERS}tables" if is_by_names else self.warehouse
+
+    @property
     def staging_folder(self) -> str:
         """Return the path of the folder in which tasks leave what they have staged."""
         return f"{self.warehouse}/ddlrepl_staging"
@@ -116,17 +122,17 @@ def location_of(location: str) -> Location:
     kind = settings.get("catalog", "jdbc")
     if kind in _REFUSED:
         raise ConfigError(
-            f"the product does not write to {kind} catalogs: {_REFUSED[kind]}",
+            f"the product does not write to {kind} catalogs",
             code="CFG-104",
             hint="let the tables be in a JDBC catalog, in PostgreSQL or an SQLite file (docs/lakehouse.md), and"
             " register them in the other catalog for its readers",
         )
     in_store, is_rest = settings.get("warehouse", "").startswith("s3://"), kind == "rest"
     known = (*_SETTINGS, *(_OF_SERVER if parts.netloc else ()), *(_OF_STORE if in_store else ()))
-    known = (*known, *(OF_REST if is_rest else ()))
+    known = (*known, *(OF_REST if is_rest else OF_SINGLE.get(kind, ())))
     if unknown := sorted(settings.keys() - set(known)):
         raise _location_error(f"the location of a lake has no setting {unknown[0]}")
-    if kind not in ("jdbc", "rest"):
+    if kind not in ("jdbc", "rest", *OF_SINGLE):
         raise _location_error(f"there is no kind of catalog {kind}")
     if not parts.path.strip("/"):
         raise _location_error("the location of a lake names no database of its catalog")
@@ -140,14 +146,12 @@ def location_of(location: str) -> Location:
     if is_rest and not settings.get("uri", "").startswith(("http://", "https://")):
         raise _location_error("the location of a lake whose catalog a REST server has names its `uri`, http://…")
     files = _store(settings) if in_store else DiskFiles()
-    rest = _rest(settings, files) if is_rest else None
-    name = settings.get("name") or (rest.name if rest else "lake")
-    return Location(url, warehouse, files, name, int(version), rest)
-
-
-def _rest(settings: Mapping[str, str], files: Files) -> RestServer:
     login = files.login if isinstance(files, StoreFiles) else {}
-    return RestServer.of(settings, login)
+    rest = RestServer.of(settings, login) if is_rest else None
+    single = SingleCatalog.of(kind, settings, login, warehouse) if kind in OF_SINGLE else None
+    server = rest or single
+    name = settings.get("name") or (server.name if server else "lake")
+    return Location(url, warehouse, files, name, int(version), rest, single)
 
 
 def _store(settings: Mapping[str, str]) -> StoreFiles:

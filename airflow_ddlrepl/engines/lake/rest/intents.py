@@ -1,13 +1,13 @@
-"""This module stores what a run is about to publish at a REST server, and what is to be done when that has come about.
+"""This module stores what a run is about to publish in a catalog, and what is to be done when that has come about.
 
-An intent is stored before the server is asked, and removed in the transaction that the window's own writes are made in:
-so a run that was killed between the two leaves one, and the next run finds out what has become of it.
+An intent is stored before the catalog is asked, and removed in the transaction that the window's own writes are made
+in: so a run that was killed between the two leaves one, and the next run finds out what has become of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -28,6 +28,9 @@ intents = Table(
     Column("steps", Text, nullable=False),
     Column("writes", Text, nullable=False),
 )
+
+Writes = Sequence[Any]
+"""Statements, each with its values."""
 
 
 @dataclass
@@ -64,15 +67,16 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An intent is of one window of a channel. mark: the number that the server has of the window.
+    """An intent is of one window of a channel. mark: the number of the window, which a REST server has, too.
 
-    writes: what the database is to do when it is published, each statement with its values.
+    steps: what the catalog is to do, as JSON. writes: what the database is to do when it is published, each statement
+    with its values.
     """
 
     mark: int
     channel: str
     window: str
-    steps: Steps
+    steps: str
     writes: list[Any] = field(repr=False)
 
 
@@ -83,7 +87,7 @@ def add_intent(connection: Connection, catalog: str, intent: Intent) -> None:
         "catalog_name": catalog,
         "channel": intent.channel,
         "window": intent.window,
-        "steps": intent.steps.to_json(),
+        "steps": intent.steps,
         "writes": json.dumps(intent.writes),
     }
     connection.execute(insert(intents), [row])
@@ -96,14 +100,16 @@ def open_intent(connection: Connection, catalog: str) -> Intent | None:
     found = connection.execute(choose(intents).where(intents.c.catalog_name == catalog)).first()
     if found is None:
         return None
-    steps, writes = Steps.from_json(found.steps), json.loads(found.writes)
-    return Intent(found.mark, found.channel, found.window, steps, writes)
+    return Intent(found.mark, found.channel, found.window, found.steps, json.loads(found.writes))
 
 
-def end_intent(connection: Connection, intent: Intent, *, is_published: bool) -> None:
-    """Remove an intent, and do its writes if it was published; nothing where somebody else has done so."""
+def end_intent(connection: Connection, intent: Intent, *, is_published: bool, besides: Writes = ()) -> None:
+    """Remove an intent, and do its writes if it was published; nothing where somebody else has done so.
+
+    besides: writes that come after its own.
+    """
     if connection.execute(delete(intents).where(intents.c.mark == intent.mark)).rowcount == 1 and is_published:
-        for statement, values in intent.writes:
+        for statement, values in (*intent.writes, *besides):
             connection.exec_driver_sql(statement, _as_given(values))
 
 

@@ -73,6 +73,16 @@ def tree_states(connection: Connection, channel: str) -> list[TableState]:
     return [one for one in states if one.shape.is_partitioned or one.shape.partition is not None]
 
 
+def states_with_names(connection: Connection, channel: str, names: Sequence[TableName]) -> list[TableState]:
+    """Return the states of the channel's tables that have one of these names."""
+    found = []
+    for start in range(0, len(names), _MOST):
+        some = {one.name for one in names[start : start + _MOST]}
+        query = select(tables.c.state).where(tables.c.channel == channel, tables.c.table_name.in_(some))
+        found += [TableState.from_json(json.loads(text)) for (text,) in connection.execute(query)]
+    return [one for one in found if one.name in names]
+
+
 def states_named(connection: Connection, name: TableName) -> list[TableState]:
     """Return the states, of any channel, of the tables that have this name; live ones last."""
     if not is_there(connection):

@@ -1,0 +1,50 @@
+"""This module has what a location says of a catalog that changes one table at a time: Hadoop, Hive or Glue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.errors import ConfigError
+
+OF_FOLDERS = "ddlrepl_"
+"""So the names of our folders begin in a warehouse, where folders of a Hadoop catalog are namespaces."""
+SETTINGS: Mapping[str, Mapping[str, str]] = {"hadoop": {}}
+"""PyIceberg's names of the settings of a location, by the kind of the catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleCatalog:
+    """A single catalog has the pointers that readers use, and changes one of them at a time.
+
+    kind: hadoop, hive or glue. name: what tells it from others, for people. said: PyIceberg's properties of it; secrets
+    are among them.
+    """
+
+    kind: str
+    name: str
+    said: tuple[tuple[str, str], ...] = field(repr=False, default=())
+
+    @classmethod
+    def of(cls, kind: str, settings: Mapping[str, str], login: Mapping[str, str], warehouse: str) -> SingleCatalog:
+        """Return the catalog that a location names. login: of the object store.
+
+        Raises ConfigError CFG-104 for a Hadoop catalog in an object store.
+        """
+        names = SETTINGS[kind]
+        if kind == "hadoop" and not warehouse.startswith("/"):
+            raise ConfigError(
+                "a Hadoop catalog is not written to in an object store, where two writers may replace each other's"
+                " files",
+                code="CFG-104",
+                hint="let the warehouse be a folder of a disk, or take another catalog (docs/lakehouse.md)",
+            )
+        said = {names[name]: value for name, value in settings.items() if name in names}
+        where = [warehouse] if kind == "hadoop" else [settings[name] for name in names if name in settings]
+        return cls(kind, redact(" ".join([kind, *where])), tuple(sorted(said.items())))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Return PyIceberg's properties of the catalog."""
+        return dict(self.said)

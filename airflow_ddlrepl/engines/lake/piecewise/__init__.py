@@ -1,0 +1,1 @@
+"""This package has catalogs that change one table at a time."""

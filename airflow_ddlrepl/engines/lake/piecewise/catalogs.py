@@ -1,0 +1,16 @@
+"""This module opens the catalog of a lake that changes one table at a time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from airflow_ddlrepl.engines.lake.connection.location import Location
+from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
+from airflow_ddlrepl.engines.lake.piecewise.hadoop import HadoopCatalog
+from airflow_ddlrepl.engines.lake.piecewise.port import OneByOne
+
+
+@lru_cache
+def catalog_of(place: Location, named: SingleCatalog) -> OneByOne:
+    """Return the catalog that a location names."""
+    return HadoopCatalog(place.warehouse)

@@ -1,0 +1,207 @@
+"""In a Hadoop, Hive or Glue catalog the tables of a window become visible one after the other, each exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.lake.catalog import publishing
+from airflow_ddlrepl.engines.lake.connection import session
+from airflow_ddlrepl.engines.lake.piecewise import publish
+from airflow_ddlrepl.engines.lake.piecewise.publish import Piecewise
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.ports.work import InProcess
+from tests.support.lakes.single import Single
+from tests.support.replica import Replica
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
+ORDERS, LOG, SUMS, NEW = (TableName("public", name) for name in ("orders", "log", "sums", "new"))
+SHOP = (
+    "create table orders (id int primary key, amount int)",
+    "insert into orders select i, 0 from generate_series(1, 20) i",
+    "create table sums (id int primary key, total int)",
+    "insert into sums values (1, 0)",
+    "create table log (what text)",
+    "alter table log replica identity full",
+    "insert into log values ('twice'), ('twice')",
+)
+WORK = (
+    "begin; update orders set amount = amount + 1 where id < 11; update sums set total = total + 10;"
+    " insert into log values ('more'), ('more'); insert into orders select max(id) + 1, 0 from orders; commit"
+)
+
+
+class Killed(BaseException):
+    """What ends a run where it stands: nothing of it is done any more."""
+
+
+class Stopping:
+    """A fail point at which a run ends. left: how often it is passed before."""
+
+    def __init__(self, point: str, left: int = 0) -> None:
+        self.point, self.left = point, left
+
+    def __call__(self, point: str) -> None:
+        if point == self.point:
+            self.left -= 1
+            if self.left < 0:
+                raise Killed
+
+
+def killed(replica: Replica, monkeypatch: pytest.MonkeyPatch, point: str, after: int = 0) -> None:
+    """A run that ends where it passes a fail point."""
+    stop = Stopping(point, after)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(publishing, "reach", stop)
+        patched.setattr(publish, "reach", stop)
+        replica.replicate()
+
+
+def test_a_channel_runs_with_rows_and_schema_changes(
+    single: Single, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica.at_source(
+        "create table orders (id int primary key, note text)",
+        "insert into orders select i, 'order ' || i from generate_series(1, 50) i",
+        "create table log (what text, n int)",
+        "alter table log replica identity full",
+        "insert into log values ('twice', 1), ('twice', 1)",
+        "create table a (id int primary key)",
+        "create table b (id int primary key, n int)",
+        "insert into a values (1)",
+        "create table moved (id int primary key, at timestamptz, price numeric(10, 2))",
+        "insert into moved values (1, '2026-01-01', 1.5)",
+    )
+    replica.activate()
+    assert len(single.read(ORDERS)) == 50 and len(single.read(LOG)) == 2
+    replica.at_source(
+        "begin; delete from orders where id = 3; alter table orders add column n int default 7;"
+        " alter table orders rename note to remark;"
+        " insert into orders values (60, 'late', 1); update orders set id = 104 where id = 4; commit",
+        "delete from log where ctid = (select min(ctid) from log)",
+        "insert into log values (null, 5)",
+        "begin; alter table a rename to c; alter table b rename to a; alter table c rename to b; commit",
+        "insert into a values (5, 6)",
+        "alter table moved rename to moved_away",
+        "update moved_away set price = 2",
+        "create table new (id int primary key)",
+        "insert into new values (1), (2)",
+        "drop table log",
+        "create table log (id int primary key)",
+        "insert into log values (9)",
+    )
+    replica.settle()
+    found = {row["id"]: row for row in single.read(ORDERS)}
+    assert len(found) == 50 and "3" not in found and "4" not in found
+    assert found["1"] == {"id": "1", "remark": "order 1", "n": "7"}
+    assert found["60"]["remark"] == "late" and found["104"]["remark"] == "order 4"
+    assert single.read(TableName("public", "a")) == [{"id": "5", "n": "6"}]
+    assert single.read(TableName("public", "b")) == [{"id": "1"}]
+    assert [row["price"] for row in single.read(TableName("public", "moved_away"))] == ["2.00"]
+    assert [row["id"] for row in single.read(NEW)] == ["1", "2"]
+    assert TableName("public", "moved") not in single.pointers()
+    replica.at_source("alter table orders drop column n", "truncate a", "drop table new")
+    replica.settle()
+    assert single.read(TableName("public", "a")) == [] and "n" not in single.read(ORDERS)[0]
+    single.somebody().sql("INSERT INTO lake.public.orders VALUES (900, 'theirs')")
+    assert replica.compare().differences == 1
+    replica.refresh("public.orders")
+    monkeypatch.setattr(session, "_started", None)
+    monkeypatch.setattr(session, "_beside", None)  # no Java is needed where nothing is new
+    replica.settle()
+
+
+@pytest.mark.req("XR-09")
+def test_a_killed_run_is_rolled_forward(single: Single, replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before the first table is changed, after each one, and before the position is stored."""
+    replica.at_source(*SHOP)
+    replica.activate()
+    points = [("lake.intent", 0), *(("lake.swapped", number) for number in range(3)), ("lake.published", 0)]
+    for number, (point, after) in enumerate(points):
+        before = {name: single.snapshots(name) for name in (ORDERS, SUMS, LOG)}
+        replica.at_source(WORK)
+        killed(replica, monkeypatch, point, after)
+        done = [single.snapshots(name) - count for name, count in before.items()]
+        assert sorted(done) == sorted([1] * min(number, 3) + [0] * (3 - min(number, 3))), (point, after)
+        replica.settle()
+        done = [single.snapshots(name) - count for name, count in before.items()]
+        assert done == [1, 1, 1], f"the window was written twice after {point}"
+    changes = (
+        "alter table orders rename to sales; create table new (id int primary key); insert into new values (1)",
+        "begin; alter table sales rename to x; alter table sums rename to sales; alter table x rename to sums; commit;"
+        " drop table new; insert into log values ('more')",
+        "alter table sums rename to orders; alter table sales rename to sums; alter table log add n int default 5",
+    )
+    for number, work in enumerate(changes):
+        replica.at_source(work)
+        killed(replica, monkeypatch, "lake.renaming", number % 2)
+        replica.settle()
+    assert {name.name for name in single.pointers()} == {"orders", "sums", "log"}
+
+
+class Meanwhile:
+    """Somebody who does something once, just before a table is changed."""
+
+    def __init__(self, single: Single, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.single, self.plan = single, dict[TableName, str]()
+        taken = Piecewise._is_taken
+        monkeypatch.setattr(
+            Piecewise, "_is_taken", lambda it, step, all_of: self._after(step, lambda: taken(it, step, all_of))
+        )
+
+    def _after(self, step: Any, do: Callable[[], bool]) -> bool:
+        if (text := self.plan.pop(step.origin, "")) != "":
+            self.single.somebody().sql(text)
+        return do()
+
+
+def suspended(replica: Replica) -> list[str]:
+    """The tables that the status says to be suspended."""
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        found = flow.status(cycle).to_json()
+    return [one["table"] for one in found["targets"]["warehouse"]["tables"] if one["state"] == "suspended"]
+
+
+def test_a_table_that_somebody_else_has_changed_stays_and_is_brought_up(
+    single: Single, replica: Replica, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the next run; by a later stage, if the window has schema changes; at once, if it has no other table."""
+    replica.at_source(*SHOP)
+    replica.activate()
+    meanwhile, totals = Meanwhile(single, monkeypatch), TableName("public", "totals")
+    for name, text in (
+        (ORDERS, "INSERT INTO lake.public.orders VALUES (900, 9)"),
+        (LOG, "INSERT INTO lake.public.log VALUES ('theirs')"),
+    ):
+        before = single.pointers()
+        replica.at_source(WORK)
+        meanwhile.plan = {name: text}
+        with pytest.raises(DdlReplError) as raised:
+            replica.replicate()
+        assert raised.value.code == "INT-123" and "TGT-117" in str(raised.value), raised.value
+        assert str(name) in str(raised.value) and suspended(replica) == [str(name)]
+        assert all(single.pointers()[one] != before[one] for one in (ORDERS, SUMS, LOG))
+        replica.replicate()
+        assert suspended(replica) == []
+    assert sum(row["what"] == "theirs" for row in single.read(LOG)) == 1
+    single.somebody().sql("DELETE FROM lake.public.log WHERE what = 'theirs'")
+    for statements, name, text, said in (
+        (
+            ["alter table orders rename amount to price", "alter table sums rename to totals",
+             WORK.replace("amount", "price").replace("sums", "totals")],
+            ORDERS, "DELETE FROM lake.public.orders WHERE id = 900", "changed",
+        ),
+        (["alter table totals rename to sums"], totals, "INSERT INTO lake.public.totals VALUES (900, 9)", "written to"),
+        (["drop table sums"], SUMS, "DELETE FROM lake.public.sums", "written to"),
+    ):  # fmt: skip
+        caplog.clear()
+        replica.at_source(*statements)
+        meanwhile.plan = {name: text}
+        replica.replicate()
+        assert f"somebody else has {said} {name}" in caplog.text and suspended(replica) == []
+    replica.settle()
+    assert single.pointers().keys() == {ORDERS, LOG}
