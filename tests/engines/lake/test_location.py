@@ -131,6 +131,7 @@ def test_a_catalog_that_a_rest_server_has() -> None:
         "warehouse": "main",
         "token": "pw3",
         "credential": "pw4",
+        "oauth2-server-uri": "https://me:pw1@rest:8181/v1/oauth/tokens",
         "rest.sigv4-enabled": "true",
         "rest.signing-name": "glue",
         "client.region": "eu",
