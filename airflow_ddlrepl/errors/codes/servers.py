@@ -44,6 +44,8 @@ CODES = (
         "Check endpoint, bucket and credentials of the location, or in the environment (AWS_…); run again."),
     Code("CON-124", "The REST server of a lake's catalog refuses a request, or does not answer.",
         "Check `uri` and the login of the location, and the server's log; the next run finds out what was done."),
+    Code("CON-125", "A Hive or Glue catalog of a lake refuses a request, or does not answer.",
+        "Check what the location says of it, its login and its server; the next run finds out what was done."),
     Code("CON-130", "No Spark Connect server answers at the address, or it refuses.",
         "Start one (docs/deployment.md), correct `spark.remote`, or give the token or use_ssl that it wants."),
     Code("DSK-101", "The trail's disk is full.",

@@ -162,7 +162,7 @@ def test_a_catalog_that_changes_one_table_at_a_time() -> None:
         ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
         ("iceberg://db/lakes?catalog=rest&warehouse=/wh", "names its `uri`"),
         ("iceberg://db/lakes?uri=http://x&warehouse=/wh", "no setting uri"),
-        ("iceberg://db/lakes?catalog=hive", "does not write to hive catalogs"),
+        ("iceberg://db/lakes?catalog=hive&warehouse=/wh&uri=http://h", "names its `uri`"),
         ("iceberg://db/lakes?catalog=glue", "does not write to glue catalogs"),
         ("iceberg:///state.db?catalog=hadoop&warehouse=s3://b/wh", "not written to in an object store"),
         ("iceberg:///state.db?catalog=hadoop&uri=thrift://h", "no setting uri"),

@@ -19,9 +19,11 @@ class Single(ABC):
     """A catalog, and a warehouse in a folder. kind: of the catalog."""
 
     kind: str
+    server: str = ""
+    """The fixture of the server that has the catalog; empty: files are the catalog."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, server: Any = None) -> None:
+        self.folder, self.of_server = folder, server
         self.warehouse = folder / "wh"
         self.warehouse.mkdir()
 
@@ -81,5 +83,40 @@ class Hadoop(Single):
         return {"type": "hadoop", "warehouse": str(self.warehouse)}
 
 
-KINDS: tuple[type[Single], ...] = (Hadoop,)
+class Hive(Single):
+    """A Hive metastore, as PyIceberg's and Spark's catalogs see it."""
+
+    kind = "hive"
+    server = "hive_metastore"
+
+    def __init__(self, folder: Path, server: Any = None) -> None:
+        super().__init__(folder, server)
+        for name in self.pointers():  # of earlier tests
+            self.catalog().drop_table(tuple(name))
+
+    def settings(self) -> Mapping[str, str]:
+        return {"uri": self.of_server.uri}
+
+    def catalog(self) -> Any:
+        from pyiceberg.catalog.hive import HiveCatalog
+
+        return HiveCatalog("reader", uri=self.of_server.uri)
+
+    def pointers(self) -> dict[TableName, str]:
+        catalog = self.catalog()
+        names = [name for schema in catalog.list_namespaces() for name in catalog.list_tables(schema)]
+        with catalog._client as client:
+            return {TableName(*name): client.get_table(*name).parameters["metadata_location"] for name in names}
+
+    def of_spark(self) -> Mapping[str, str]:
+        hadoop = {"hadoop.iceberg.engine.hive.lock-enabled": "false"}  # the metastore takes no old locks in tests
+        return {"type": "hive", "uri": self.of_server.uri, "warehouse": str(self.warehouse), **hadoop}
+
+    def read(self, name: TableName) -> Rows:
+        found = super().read(name)
+        assert self.catalog().load_table(tuple(name)).scan().to_arrow().num_rows == len(found)
+        return found
+
+
+KINDS: tuple[type[Single], ...] = (Hadoop, Hive)
 """All of them."""

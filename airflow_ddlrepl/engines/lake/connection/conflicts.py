@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.errors import CannotAdapt, Unsupported, WrittenMeanwhile
+from airflow_ddlrepl.errors import CannotAdapt, Unreachable, Unsupported, WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -13,6 +13,16 @@ def written_meanwhile(name: TableName) -> WrittenMeanwhile:
         code="TGT-112",
         table=name,
         hint="nothing was written; run again: a run starts from what the table has then",
+        retryable=True,
+    )
+
+
+def catalog_unreachable(name: str, why: str) -> Unreachable:
+    """Return the error of a catalog beside the database that refuses, or does not answer. name: of it, for people."""
+    return Unreachable(
+        f"the catalog of a lake ({name}) refuses, or does not answer: {why}",
+        code="CON-125",
+        hint="check what the location says of it, its login and its server; the next run goes on from what it has done",
         retryable=True,
     )
 

@@ -4,6 +4,7 @@ iceberg:///folder/catalog.db?warehouse=/folder/warehouse         a catalog in an
 iceberg://user@host:5432/database?warehouse=s3://bucket/folder   one in PostgreSQL, the tables' files in an object store
 iceberg:///folder/state.db?catalog=rest&uri=http://host:8181&…   one that a REST server has, our own tables in a file
 iceberg:///folder/state.db?catalog=hadoop&warehouse=/folder/wh   one whose tables are folders, our own tables in a file
+iceberg:///folder/state.db?catalog=hive&uri=thrift://host:9083&… one that a metastore has, our own tables in a file
 
 It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
 and what is left for the repository change in one transaction. Where the catalog is another one, the database has our
@@ -36,7 +37,7 @@ _OF_STORE = ("endpoint", "region", "access_key", "secret", "token")
 """Settings of a warehouse in an object store."""
 _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
-_REFUSED = ("hive", "glue")
+_REFUSED = ("glue",)
 """Kinds of catalogs that the product does not write to."""
 _PORT = 5432
 _ENDED = "57P01,57P02,57P03"

@@ -10,7 +10,10 @@ from airflow_ddlrepl.errors import ConfigError
 
 OF_FOLDERS = "ddlrepl_"
 """So the names of our folders begin in a warehouse, where folders of a Hadoop catalog are namespaces."""
-SETTINGS: Mapping[str, Mapping[str, str]] = {"hadoop": {}}
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "hadoop": {},
+    "hive": {"uri": "uri", "hive_user": "ugi"},
+}
 """PyIceberg's names of the settings of a location, by the kind of the catalog."""
 
 
@@ -30,7 +33,7 @@ class SingleCatalog:
     def of(cls, kind: str, settings: Mapping[str, str], login: Mapping[str, str], warehouse: str) -> SingleCatalog:
         """Return the catalog that a location names. login: of the object store.
 
-        Raises ConfigError CFG-104 for a Hadoop catalog in an object store.
+        Raises ConfigError CFG-104 for a Hadoop catalog in an object store, and a metastore that is not named.
         """
         names = SETTINGS[kind]
         if kind == "hadoop" and not warehouse.startswith("/"):
@@ -39,6 +42,12 @@ class SingleCatalog:
                 " files",
                 code="CFG-104",
                 hint="let the warehouse be a folder of a disk, or take another catalog (docs/lakehouse.md)",
+            )
+        if kind == "hive" and not settings.get("uri", "").startswith("thrift://"):
+            raise ConfigError(
+                "the location of a lake whose catalog a Hive metastore has names its `uri`",
+                code="CFG-104",
+                hint="write uri=thrift://host:9083; several ones are separated by commas",
             )
         said = {names[name]: value for name, value in settings.items() if name in names}
         where = [warehouse] if kind == "hadoop" else [settings[name] for name in names if name in settings]

@@ -13,4 +13,8 @@ from airflow_ddlrepl.engines.lake.piecewise.port import OneByOne
 @lru_cache
 def catalog_of(place: Location, named: SingleCatalog) -> OneByOne:
     """Return the catalog that a location names."""
+    if named.kind == "hive":
+        from airflow_ddlrepl.engines.lake.piecewise.hive import HiveCatalog
+
+        return HiveCatalog(named)
     return HadoopCatalog(place.warehouse)

@@ -9,15 +9,23 @@ import pytest
 
 from airflow_ddlrepl.engines.lake.target import repetition
 from tests.conftest import Databases
+from tests.support.lakes.metastore import Metastore, metastore
 from tests.support.lakes.single import KINDS, Single
 from tests.support.replica import Replica, channel_file
+
+
+@pytest.fixture(scope="session")
+def hive_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    """Return a Hive metastore."""
+    with metastore(tmp_path_factory.mktemp("hive")) as found:
+        yield found
 
 
 @pytest.fixture(params=KINDS, ids=[one.kind for one in KINDS])
 def single(request: pytest.FixtureRequest, tmp_path: Path, lake_spark: None) -> Single:
     """Return a catalog without a table."""
     kind: type[Single] = request.param
-    return kind(tmp_path)
+    return kind(tmp_path, request.getfixturevalue(kind.server) if kind.server else None)
 
 
 @pytest.fixture
