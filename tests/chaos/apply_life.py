@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -185,8 +186,9 @@ class Life:
             there = sorted(row[:3] for row in found)
             of_key = sorted((id_, *row) for id_, row in self.model.rows.get(name, {}).items())
             wanted = sorted(self.model.bag.elements()) if name == "b" else of_key
-            if there != wanted:
-                return f"hr.{name} has {there[:20]}, not {wanted[:20]}"
+            more, missing = Counter(there) - Counter(wanted), Counter(wanted) - Counter(there)
+            if more or missing:
+                return f"hr.{name} has {sorted(more.elements())[:20]}, not {sorted(missing.elements())[:20]}"
         there = sorted(text for (text,) in ask(self.target, "SELECT what FROM public.noted"))
         return f"noted {sorted(set(there) ^ set(self.model.noted))[:20]}"
 

@@ -76,7 +76,8 @@ def noted_commit(_: int, apply: Any) -> None:
 class Change:
     """One row is inserted, updated, moved to another key (`to`) or deleted.
 
-    before: its `k` before that. A row of hr.b is found by all of its old values, and `to` is its new `k`.
+    k, note: its new values, also where it only moves: a log has all values of the new row, and the target's row gets
+    them. before: its `k` before that. A row of hr.b is found by all of its old values, and `to` is its new `k`.
     """
 
     table: str
@@ -161,7 +162,7 @@ class Model:
             case "e":
                 self._with_error_handler(change)
             case name:
-                if name == "t" and change.command is not Command.DELETE and not change.to and change.k >= LIMIT:
+                if name == "t" and change.command is not Command.DELETE and change.k >= LIMIT:
                     raise Refused
                 self._of_key(name, change)
         if change.table == "u":
@@ -186,7 +187,7 @@ class Model:
         rows = self.rows[name]
         if (change.id in rows) is (change.command is Command.INSERT):
             raise Refused
-        sets_unique = name == "n" and change.command is not Command.DELETE and not change.to
+        sets_unique = name == "n" and change.command is not Command.DELETE
         if sets_unique and any(k == change.k for id_, (k, _) in rows.items() if id_ != change.id):
             raise Refused
         if change.to and change.to in rows:
@@ -194,9 +195,9 @@ class Model:
         if change.command is Command.INSERT:
             rows[change.id] = (change.k, change.note)
             return
-        row = rows.pop(change.id)
+        del rows[change.id]
         if change.command is Command.UPDATE:
-            rows[change.key] = row if change.to else (change.k, change.note)
+            rows[change.key] = (change.k, change.note)
 
     def _with_error_handler(self, change: Change) -> None:
         try:
@@ -207,7 +208,7 @@ class Model:
     def _of_subset(self, change: Change) -> bool:
         """Rows come into the subset and leave it: an update that does is an insert or a delete."""
         was = change.before < OUTSIDE and change.command is not Command.INSERT
-        comes = (change.before if change.to else change.k) < OUTSIDE and change.command is not Command.DELETE
+        comes = change.k < OUTSIDE and change.command is not Command.DELETE
         if was and comes:
             self._of_key("s", change)
         elif was or comes:

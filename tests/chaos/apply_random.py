@@ -87,7 +87,7 @@ class RandomSource:
             return Change(table, Command.INSERT, self._id(table), self._k(table), note)
         id_ = rng.choice([*rows])
         if command is Command.UPDATE and rng.random() < 0.2:
-            return Change(table, command, id_, to=self._id(table), before=rows[id_][0])
+            return Change(table, command, id_, *rows[id_], to=self._id(table), before=rows[id_][0])
         return Change(table, command, id_, self._k(table), note, before=rows[id_][0])
 
     def _of_bag(self, command: Command) -> Change:
