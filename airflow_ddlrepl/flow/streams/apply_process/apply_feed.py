@@ -161,7 +161,7 @@ class FeedApply:
             self.session.run(together)
         except ApplyError as error:
             if len(pending) == 1:
-                self._fail(pending[0], error)
+                self._fail(pending[0], error, end)
             if len(pending) <= 1:
                 return
         else:
@@ -181,8 +181,8 @@ class FeedApply:
         self.done.transactions += transactions
         self.done.kinds.update(kinds)
 
-    def _fail(self, one: _Pending, error: ApplyError) -> None:
-        """Put a transaction into the error queue, together with the position behind it.
+    def _fail(self, one: _Pending, error: ApplyError, end: Position) -> None:
+        """Put a transaction into the error queue, together with where the feed stands then.
 
         Raises ApplyError APL-110 where the client stops at errors.
         """
@@ -190,7 +190,7 @@ class FeedApply:
 
         def store(transaction: LcrTransaction) -> int:
             number = transaction.store(self.client, failed, one.spool)
-            transaction.move(self.client, FeedPosition(self.feed, self.epoch, one.behind))
+            transaction.move(self.client, FeedPosition(self.feed, self.epoch, end))
             return number
 
         number = self.session.run(store)

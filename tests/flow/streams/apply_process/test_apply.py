@@ -274,6 +274,11 @@ def test_a_cycle_and_the_status_say_what_was_applied_and_what_waits(databases: A
     assert channel.stage(has_lcrs)
     assert channel.stage(flow.apply_queues).changes == {"insert": 1}
     assert not channel.stage(has_lcrs)
+    run(databases.target, "INSERT INTO hr.t VALUES (4, 0, 'theirs')")
+    channel.at_source("INSERT INTO hr.t VALUES (4, 4, 'ours')")
+    channel.stage(flow.capture)
+    assert channel.stage(flow.apply).errors == 1
+    assert not channel.stage(has_lcrs), "the last transaction is refused: nothing is left behind it"
 
 
 @pytest.mark.parametrize("point", ["apply.transaction", "apply.altered", "apply.committed", "apply.error_stored"])
