@@ -161,8 +161,12 @@ class PostgresLcrTransaction(LcrTransaction):
         changes, self._waiting = self._waiting, []
         if len(changes) > 1 and apply_in_pipeline(self.connection, changes):
             return
-        for change in changes:
-            apply_one(self.connection, change)
+        try:
+            for change in changes:
+                apply_one(self.connection, change)
+        except ApplyError as error:
+            self._error = error  # the transaction has failed, whoever catches it
+            raise
 
     def check_constraints(self) -> None:
         """Check what the session has put off to the end. Raises ApplyError APL-103."""

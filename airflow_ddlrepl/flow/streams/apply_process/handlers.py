@@ -115,6 +115,7 @@ class Handlers:
         if not asked:
             transaction.row(lcr, one.key_columns, number)
             return
+        transaction.before_handler()  # what was sent before fails by itself
         try:
             transaction.row_at_once(lcr, one.key_columns, number)
         except ApplyError as error:

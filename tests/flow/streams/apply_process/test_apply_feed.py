@@ -284,9 +284,12 @@ def test_an_error_handler_is_asked_when_a_change_can_not_be_applied(target: str)
         apply.execute(replace(lcr, new={**lcr.new, "id": int(lcr.new["id"]) + 100}))
 
     on_error = {"set_dml_handler": {**HANDLER["set_dml_handler"], "operation_name": "DEFAULT", "error_handler": True}}
-    client = ApplyClient(target, (on_error,), {"handler": handler})
+    client = ApplyClient(target, (on_error, GOES_ON), {"handler": handler})
     client.run(transactions([t(1), t(1), t(2)]))
     assert [number for number, _ in rows(target)] == [1, 2, 101]
+    run(target, "CREATE TABLE hr.w (id int PRIMARY KEY)")
+    client.run(transactions([insert("hr.w", id="1"), deleted("hr.w", id="2"), t(3)], start=200))
+    assert (client.waiting, rows(target)[2:]) == ([(3, "APL-101", 1)], [(101, "x")]), "another table's error is not its"
 
 
 def test_handlers_for_ddl_and_for_the_end_of_a_transaction(target: str) -> None:
