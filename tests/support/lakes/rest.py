@@ -23,7 +23,6 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
 from airflow_ddlrepl.model.names import TableName
 from tests.support.lakes.reader import rows_at
-from tests.support.lakes.store import BUCKET, KEY, REGION, SECRET, Store
 from tests.support.lakes.warm_spark import warm_runner
 
 POM = Path(__file__).with_name("rest_server.pom.xml")
@@ -32,19 +31,18 @@ SECONDS = 90
 
 @dataclass
 class Rest:
-    """A server. It can be stopped and started again, and has what it had. store: where it has the tables' files."""
+    """A server. It can be stopped and started again, and has what it had."""
 
     folder: Path
     port: int
-    store: Store | None = None
     process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def free(cls, folder: Path, store: Store | None = None) -> Rest:
+    def free(cls, folder: Path) -> Rest:
         """A server that has not started yet, for a port that nobody has."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            return cls(folder, free.getsockname()[1], store)
+            return cls(folder, free.getsockname()[1])
 
     @property
     def uri(self) -> str:
@@ -62,11 +60,8 @@ class Rest:
             "CATALOG_URI": f"jdbc:sqlite:{self.folder}/catalog.db",
             "CATALOG_WAREHOUSE": f"{self.folder}/warehouse",
             "CATALOG_JDBC_SCHEMA__VERSION": "V1",  # it can have views
-            **(_of_store(self.store) if self.store else {}),
         }
-        bundle = [one for one in jars(are_for_store=True) if one not in jars()] if self.store else ()
-        class_path = ":".join([_class_path(), *map(str, bundle)])
-        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path]
+        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", _class_path()]
         with (self.folder / "log").open("ab") as log:
             server = [*command, "org.apache.iceberg.rest.RESTCatalogServer"]
             self.process = subprocess.Popen(server, env=environment, stdout=log, stderr=log)
@@ -128,27 +123,14 @@ class Rest:
 
 
 @contextmanager
-def rest_server(folder: Path, store: Store | None = None) -> Iterator[Rest]:
+def rest_server(folder: Path) -> Iterator[Rest]:
     """A server with no table."""
-    server = Rest.free(folder, store)
+    server = Rest.free(folder)
     server.start()
     try:
         yield server
     finally:
         server.stop()
-
-
-def _of_store(store: Store) -> dict[str, str]:
-    """How the server reads and writes the files of tables."""
-    return {
-        "CATALOG_WAREHOUSE": f"s3://{BUCKET}/of_server",
-        "CATALOG_IO__IMPL": "org.apache.iceberg.aws.s3.S3FileIO",
-        "CATALOG_S3_ENDPOINT": store.endpoint,
-        "CATALOG_S3_PATH__STYLE__ACCESS": "true",
-        "CATALOG_S3_ACCESS__KEY__ID": KEY,
-        "CATALOG_S3_SECRET__ACCESS__KEY": SECRET,
-        "CATALOG_CLIENT_REGION": REGION,
-    }
 
 
 @lru_cache(maxsize=1)
