@@ -19,6 +19,12 @@ from airflow_ddlrepl.folders import private_folder
 
 OLDEST = 17
 
+LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -Xlog:cds=off -Xlog:cds+dynamic=off"
+"""Options for Java that hands the work to Python, or merges few rows: C2 would take half of a session's time.
+
+By itself C1 has room for 48 MB of code; a window of a lake fills that, and Java ends.
+"""
+
 # Spark's launcher always passes this argument; a runtime without the module refuses to start with it.
 VECTOR = "--add-modules=jdk.incubator.vector"
 

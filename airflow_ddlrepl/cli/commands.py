@@ -233,9 +233,9 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
     """Return every revision of the tables, or with diff `N..M` how one table differs between these two."""
-    wanted = table_patterns(tables)
     from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 
+    wanted = table_patterns(tables)
     span = parse_span(diff) if diff else None
     with _repository(path) as (channel, repository):
         found = repository.revisions(channel.name)

@@ -43,7 +43,7 @@ ports `RowSource`, `LogReading`, `Visibility`, `ChangeValues` and `Membership`.
 """
 FOLDERS = (
     *("apply_lcrs", "catalog", "compare", "connection", "ddl", "load", "log", "maintenance", "merge"),
-    *("owners", "pgoutput", "piecewise"),
+    *("owners", "pgoutput"),
     *("rest", "sequences", "sessions", "source", "sync_capture", "target", "types"),
 )
 """The folders of PostgreSQL's engine; what another engine has of them has the same name."""

@@ -107,7 +107,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 def test_no_archive_means_plain_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(java, "state_folder", lambda: tmp_path)
-    assert class_archive.java_options("anywhere") == class_archive.LIGHT
+    assert class_archive.java_options("anywhere") == java.LIGHT
 
 
 def test_this_installation_is_one_spark() -> None:

@@ -77,7 +77,7 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
             RestClient(place.rest).require_able()
         how = ""
         if place.single:
-            from airflow_ddlrepl.engines.lake.piecewise.catalogs import catalog_of
+            from airflow_ddlrepl.engines.lake.catalog.piecewise.catalogs import catalog_of
 
             catalog_of(place, place.single).require_able()
             how = f"; a {place.single.kind} catalog shows the tables of a window one after the other"

@@ -18,6 +18,7 @@ from airflow_ddlrepl.spark.session.python_archives import forget_archives
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
+SCHEMA = "item long, state string, payload binary"
 DONE, REFUSED, MISMATCH, LACKING = "done", "refused", "mismatch", "lacking"
 
 Parcels = Iterable[tuple[int, bytes]]
@@ -55,9 +56,6 @@ def work(secrets: Sequence[str]) -> Callable[[Parcels], Outcomes]:
             yield item, state, payload
 
     return run
-
-
-SCHEMA = "item long, state string, payload binary"
 
 
 def in_arrow(run: Callable[[Parcels], Outcomes]) -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:

@@ -15,9 +15,6 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.spark.session.installation import inspect_installation
 
-# SerialGC and C1 only: our JVM hands the work to Python processes and does little itself. By itself C1 has room for
-# 48 MB of code; a window of a lake fills that, and Java ends.
-LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -Xlog:cds=off -Xlog:cds+dynamic=off"
 WARM_UP = Path(__file__).parents[1] / "execute" / "warm_up.py"
 PRIVATE_UMASK = 0o077
 
@@ -25,14 +22,13 @@ PRIVATE_UMASK = 0o077
 def java_options(java_home: str) -> str:
     """Return spark.driver.extraJavaOptions for a local Spark, with the archive when it was made."""
     base, top = archives(java_home)
-    return f"{LIGHT} -XX:SharedArchiveFile={base}:{top} -Xshare:auto" if top.is_file() else LIGHT
+    return f"{java.LIGHT} -XX:SharedArchiveFile={base}:{top} -Xshare:auto" if top.is_file() else java.LIGHT
 
 
 def launcher_options(java_home: str) -> str:
     """Return the options for the Java that says with which command Spark's is started, a third of a second of work."""
     base, _ = archives(java_home)
-    light = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds=off"
-    return f"{light} -XX:SharedArchiveFile={base} -Xshare:auto" if base.is_file() else light
+    return f"{java.LIGHT} -XX:SharedArchiveFile={base} -Xshare:auto" if base.is_file() else java.LIGHT
 
 
 def archives(java_home: str) -> tuple[Path, Path]:
@@ -51,7 +47,7 @@ def prepare() -> Path | None:
     private_folder(base.parent)
     fresh = top.with_suffix(f".{os.getpid()}")
     dump = [f"{home}/bin/java", "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={base}"]
-    options = f"{LIGHT} -XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit={fresh}"
+    options = f"{java.LIGHT} -XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit={fresh}"
     try:
         if not base.is_file():
             subprocess.run(dump, check=True, capture_output=True, timeout=120, umask=PRIVATE_UMASK)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
+from airflow_ddlrepl.engines.lake.catalog.intents.renames import in_order
 from airflow_ddlrepl.engines.lake.catalog.metadata import content, properties, table_folder, write_like
+from airflow_ddlrepl.engines.lake.catalog.piecewise.catalogs import catalog_of
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import OneByOne
+from airflow_ddlrepl.engines.lake.catalog.piecewise.steps import Step, publication
 from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
 from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
 from airflow_ddlrepl.engines.lake.connection.location import Location
 from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
-from airflow_ddlrepl.engines.lake.piecewise.catalogs import catalog_of
-from airflow_ddlrepl.engines.lake.piecewise.port import OneByOne
-from airflow_ddlrepl.engines.lake.piecewise.steps import Step, publication
-from airflow_ddlrepl.engines.lake.rest.renames import in_order
 from airflow_ddlrepl.model.names import TableName
 
 

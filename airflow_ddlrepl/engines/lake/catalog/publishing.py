@@ -18,25 +18,24 @@ from typing import Any
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.engines.lake.catalog import heads
-from airflow_ddlrepl.engines.lake.catalog.metadata import content
-from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
-from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
-from airflow_ddlrepl.engines.lake.connection.location import location_of
-from airflow_ddlrepl.engines.lake.piecewise import steps as piecewise_steps
-from airflow_ddlrepl.engines.lake.piecewise.catalogs import catalog_of
-from airflow_ddlrepl.engines.lake.piecewise.publish import NOTHING, Otherwise, Piecewise, noted_writes
-from airflow_ddlrepl.engines.lake.rest import publication as rest_publication
-from airflow_ddlrepl.engines.lake.rest.client import Answer, RestClient, refused, unable
-from airflow_ddlrepl.engines.lake.rest.differences import main
-from airflow_ddlrepl.engines.lake.rest.intents import (
+from airflow_ddlrepl.engines.lake.catalog.intents.intents import (
     Intent,
-    Steps,
     add_intent,
     create,
     end_intent,
     noted,
     open_intent,
 )
+from airflow_ddlrepl.engines.lake.catalog.metadata import content
+from airflow_ddlrepl.engines.lake.catalog.piecewise import steps as piecewise_steps
+from airflow_ddlrepl.engines.lake.catalog.piecewise.catalogs import catalog_of
+from airflow_ddlrepl.engines.lake.catalog.piecewise.publish import NOTHING, Otherwise, Piecewise, noted_writes
+from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
+from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.rest import publication as rest_publication
+from airflow_ddlrepl.engines.lake.rest.client import Answer, RestClient, refused, unable
+from airflow_ddlrepl.engines.lake.rest.differences import main
 from airflow_ddlrepl.engines.lake.rest.marks import Marks, new_mark
 from airflow_ddlrepl.errors import DdlReplError, Unreachable, WrittenMeanwhile
 from airflow_ddlrepl.failpoint import reach
@@ -222,7 +221,7 @@ class _AtServer(_Publisher):
 
     def _end(self, intent: Intent, *, is_published: bool) -> None:
         """Take the steps after a request, and do what the database is to do then."""
-        steps = Steps.from_json(intent.steps)
+        steps = rest_publication.Steps.from_json(intent.steps)
         if is_published:
             for uuid, name in steps.dropped:
                 if _uuid(self.client, name) == uuid:

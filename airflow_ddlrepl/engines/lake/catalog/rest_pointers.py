@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from airflow_ddlrepl.engines.lake.catalog.intents.renames import beside, in_order
 from airflow_ddlrepl.engines.lake.catalog.metadata import content, with_summary
 from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
 from airflow_ddlrepl.engines.lake.catalog.rest_views import RestViews
@@ -18,7 +19,6 @@ from airflow_ddlrepl.engines.lake.rest.client import RestClient
 from airflow_ddlrepl.engines.lake.rest.differences import change
 from airflow_ddlrepl.engines.lake.rest.marks import NAMESPACE
 from airflow_ddlrepl.engines.lake.rest.publication import publication
-from airflow_ddlrepl.engines.lake.rest.renames import beside, in_order
 from airflow_ddlrepl.model.names import TableName
 
 

@@ -32,8 +32,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "4",
-    # Java's second compiler takes half of the processor time of a session's first hundreds of merges.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    "spark.driver.extraJavaOptions": java.LIGHT,
 }
 _MEANING = {
     "spark.sql.variable.substitute": "false",  # else a text `${env:HOME}` of the source would read our environment

@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.suspend import family
 from airflow_ddlrepl.engines.lake.catalog.heads import store_again
+from airflow_ddlrepl.engines.lake.catalog.piecewise.publish import Otherwise
+from airflow_ddlrepl.engines.lake.catalog.piecewise.steps import Step
 from airflow_ddlrepl.engines.lake.connection.location import location_of
-from airflow_ddlrepl.engines.lake.piecewise.publish import Otherwise
-from airflow_ddlrepl.engines.lake.piecewise.steps import Step
 from airflow_ddlrepl.engines.lake.target.state import (
     find_position,
     states_with_names,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.engines.lake.catalog.piecewise.hadoop import HadoopCatalog
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.engine import ENGINE
-from airflow_ddlrepl.engines.lake.piecewise.hadoop import HadoopCatalog
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.engines.lake.catalog.piecewise.catalogs import catalog_of
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import OneByOne
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.engine import ENGINE
-from airflow_ddlrepl.engines.lake.piecewise.catalogs import catalog_of
-from airflow_ddlrepl.engines.lake.piecewise.port import OneByOne
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from tests.support.lakes.metastore import Metastore

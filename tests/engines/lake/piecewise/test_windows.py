@@ -9,13 +9,14 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.lake.catalog import publishing
+from airflow_ddlrepl.engines.lake.catalog.piecewise import publish
+from airflow_ddlrepl.engines.lake.catalog.piecewise.publish import Piecewise
 from airflow_ddlrepl.engines.lake.connection import session
-from airflow_ddlrepl.engines.lake.piecewise import publish
-from airflow_ddlrepl.engines.lake.piecewise.publish import Piecewise
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.lakes.single import Single
+from tests.support.lakes.story import tell
 from tests.support.replica import Replica
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
@@ -64,45 +65,16 @@ def killed(replica: Replica, monkeypatch: pytest.MonkeyPatch, point: str, after:
 def test_a_channel_runs_with_rows_and_schema_changes(
     single: Single, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replica.at_source(
-        "create table orders (id int primary key, note text)",
-        "insert into orders select i, 'order ' || i from generate_series(1, 50) i",
-        "create table log (what text, n int)",
-        "alter table log replica identity full",
-        "insert into log values ('twice', 1), ('twice', 1)",
-        "create table a (id int primary key)",
-        "create table b (id int primary key, n int)",
-        "insert into a values (1)",
-        "create table moved (id int primary key, at timestamptz, price numeric(10, 2))",
-        "insert into moved values (1, '2026-01-01', 1.5)",
+    tell(
+        replica,
+        single.read,
+        (
+            "create table moved (id int primary key, at timestamptz, price numeric(10, 2))",
+            "insert into moved values (1, '2026-01-01', 1.5)",
+        ),
+        ("alter table moved rename to moved_away", "update moved_away set price = 2"),
     )
-    replica.activate()
-    assert len(single.read(ORDERS)) == 50 and len(single.read(LOG)) == 2
-    replica.at_source(
-        "begin; delete from orders where id = 3; alter table orders add column n int default 7;"
-        " alter table orders rename note to remark;"
-        " insert into orders values (60, 'late', 1); update orders set id = 104 where id = 4; commit",
-        "delete from log where ctid = (select min(ctid) from log)",
-        "insert into log values (null, 5)",
-        "begin; alter table a rename to c; alter table b rename to a; alter table c rename to b; commit",
-        "insert into a values (5, 6)",
-        "alter table moved rename to moved_away",
-        "update moved_away set price = 2",
-        "create table new (id int primary key)",
-        "insert into new values (1), (2)",
-        "drop table log",
-        "create table log (id int primary key)",
-        "insert into log values (9)",
-    )
-    replica.settle()
-    found = {row["id"]: row for row in single.read(ORDERS)}
-    assert len(found) == 50 and "3" not in found and "4" not in found
-    assert found["1"] == {"id": "1", "remark": "order 1", "n": "7"}
-    assert found["60"]["remark"] == "late" and found["104"]["remark"] == "order 4"
-    assert single.read(TableName("public", "a")) == [{"id": "5", "n": "6"}]
-    assert single.read(TableName("public", "b")) == [{"id": "1"}]
     assert [row["price"] for row in single.read(TableName("public", "moved_away"))] == ["2.00"]
-    assert [row["id"] for row in single.read(NEW)] == ["1", "2"]
     assert TableName("public", "moved") not in single.pointers()
     replica.at_source("alter table orders drop column n", "truncate a", "drop table new")
     replica.settle()

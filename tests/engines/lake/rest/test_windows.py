@@ -22,6 +22,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.lakes.rest import Rest
+from tests.support.lakes.story import tell
 from tests.support.replica import Replica, channel_file
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
@@ -61,42 +62,7 @@ def test_a_name_that_the_server_does_not_take_is_told_by_its_table(
 
 @pytest.mark.usefixtures("lake_spark")
 def test_a_channel_runs_into_a_rest_catalog(databases: Databases, tmp_path: Path, rest: Rest) -> None:
-    replica = replica_of(databases, tmp_path, rest)
-    replica.at_source(
-        "create table orders (id int primary key, note text)",
-        "insert into orders select i, 'order ' || i from generate_series(1, 50) i",
-        "create table log (what text, n int)",
-        "alter table log replica identity full",
-        "insert into log values ('twice', 1), ('twice', 1)",
-        "create table a (id int primary key)",
-        "create table b (id int primary key, n int)",
-        "insert into a values (1)",
-    )
-    replica.activate()
-    assert len(rest.read(ORDERS)) == 50 and len(rest.read(LOG)) == 2
-    replica.at_source(
-        "begin; delete from orders where id = 3; alter table orders add column n int default 7;"
-        " alter table orders rename note to remark;"
-        " insert into orders values (60, 'late', 1); update orders set id = 104 where id = 4; commit",
-        "delete from log where ctid = (select min(ctid) from log)",
-        "insert into log values (null, 5)",
-        "begin; alter table a rename to c; alter table b rename to a; alter table c rename to b; commit",
-        "insert into a values (5, 6)",
-        "create table new (id int primary key)",
-        "insert into new values (1), (2)",
-        "drop table log",
-        "create table log (id int primary key)",
-        "insert into log values (9)",
-    )
-    replica.settle()
-    found = {row["id"]: row for row in rest.read(ORDERS)}
-    assert len(found) == 50 and "3" not in found and "4" not in found
-    assert found["1"] == {"id": "1", "remark": "order 1", "n": "7"}
-    assert found["60"]["remark"] == "late" and found["104"]["remark"] == "order 4"
-    assert rest.read(TableName("public", "a")) == [{"id": "5", "n": "6"}]
-    assert rest.read(TableName("public", "b")) == [{"id": "1"}]
-    assert [row["id"] for row in rest.read(TableName("public", "new"))] == ["1", "2"]
-    replica.check_equal()
+    tell(replica_of(databases, tmp_path, rest), rest.read)
 
 
 @pytest.mark.usefixtures("lake_spark")

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.lake.catalog.piecewise.iceberg_metadata import parsed
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.engines.lake.connection.conflicts import catalog_unreachable, name_taken, written_meanwhile
 from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
-from airflow_ddlrepl.engines.lake.piecewise.iceberg_metadata import parsed
-from airflow_ddlrepl.engines.lake.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.errors import DriverMissing
 from airflow_ddlrepl.model.names import TableName
 

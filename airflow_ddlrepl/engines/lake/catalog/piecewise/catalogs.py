@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from airflow_ddlrepl.engines.lake.catalog.piecewise.hadoop import HadoopCatalog
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import OneByOne
 from airflow_ddlrepl.engines.lake.connection.location import Location
 from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
-from airflow_ddlrepl.engines.lake.piecewise.hadoop import HadoopCatalog
-from airflow_ddlrepl.engines.lake.piecewise.port import OneByOne
 
 
 @lru_cache
 def catalog_of(place: Location, named: SingleCatalog) -> OneByOne:
     """Return the catalog that a location names."""
     if named.kind == "hive":
-        from airflow_ddlrepl.engines.lake.piecewise.hive import HiveCatalog
+        from airflow_ddlrepl.engines.lake.catalog.piecewise.hive import HiveCatalog
 
         return HiveCatalog(named)
     return HadoopCatalog(place.warehouse)

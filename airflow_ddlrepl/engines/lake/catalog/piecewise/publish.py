@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from airflow_ddlrepl.engines.lake.catalog.intents.intents import Writes, noted
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
+from airflow_ddlrepl.engines.lake.catalog.piecewise.steps import Publication, Step
 from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
-from airflow_ddlrepl.engines.lake.piecewise.port import Metadata, OneByOne
-from airflow_ddlrepl.engines.lake.piecewise.steps import Publication, Step
-from airflow_ddlrepl.engines.lake.rest.intents import Writes, noted
 from airflow_ddlrepl.errors import CannotAdapt, TableReplaced, WrittenMeanwhile
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.lake.piecewise.port import Metadata
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata

@@ -16,10 +16,10 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken, written_meanwhile
 from airflow_ddlrepl.engines.lake.connection.single_catalog import OF_FOLDERS
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
-from airflow_ddlrepl.engines.lake.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.model.names import TableName
 
 _VERSION = re.compile(r"v(\d+)\.(?:gz\.)?metadata\.json(?:\.gz)?")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.rest.intents import Writes
+from airflow_ddlrepl.engines.lake.catalog.intents.intents import Writes
 from airflow_ddlrepl.model.names import TableName
 
 _COLLECTED = "ddlrepl_steps"

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, Text, delete, event, insert, inspect
 from sqlalchemy import select as choose
-
-from airflow_ddlrepl.model.names import TableName
 
 _SCHEMA = MetaData()
 intents = Table(
@@ -31,38 +29,6 @@ intents = Table(
 
 Writes = Sequence[Any]
 """Statements, each with its values."""
-
-
-@dataclass
-class Steps:
-    """These steps a server takes one by one: some before the rows are seen, and some after.
-
-    A table is known by its UUID, wherever it is. made: tables without rows, with their names and metadata files; they
-    go again if nothing is published. dropped: names of tables that go. renamed: old and new name of each, in order.
-    hidden: views that go before tables get their names. shown: views that come at the end, as the protocol has them.
-    """
-
-    made: list[tuple[str, TableName, str]] = field(default_factory=list)
-    dropped: list[tuple[str, TableName]] = field(default_factory=list)
-    renamed: list[tuple[str, TableName, TableName]] = field(default_factory=list)
-    hidden: list[tuple[str, TableName]] = field(default_factory=list)
-    shown: list[tuple[TableName, dict[str, Any]]] = field(default_factory=list)
-
-    @classmethod
-    def from_json(cls, text: str) -> Steps:
-        """Return the steps that `to_json` wrote."""
-        data = json.loads(text)
-        return cls(
-            [(uuid, TableName(*name), path) for uuid, name, path in data["made"]],
-            [(uuid, TableName(*name)) for uuid, name in data["dropped"]],
-            [(uuid, TableName(*old), TableName(*new)) for uuid, old, new in data["renamed"]],
-            [(uuid, TableName(*name)) for uuid, name in data.get("hidden", ())],
-            [(TableName(*name), request) for name, request in data.get("shown", ())],
-        )
-
-    def to_json(self) -> str:
-        """Return the steps as JSON."""
-        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
