@@ -84,7 +84,7 @@ def main() -> int:
         points = [
             point
             for point in FAIL_POINTS
-            if not point.startswith(("rewind.", "repair.", "reread.", "ledger.", "isolated.", "cutover.", *OF_STREAMS))
+            if not point.startswith(("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS))
         ]
     jobs = wanted(points or [], given)
     count = Count()

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -145,7 +145,7 @@ def _publisher(location: str, otherwise: Otherwise = NOTHING) -> _Publisher | No
 class _OneByOne(_Publisher):
     """This publisher has a catalog change one table after the other; what was begun is always brought to its end."""
 
-    location: str
+    location: str = field(repr=False)
     piecewise: Piecewise
     otherwise: Otherwise
 
@@ -181,7 +181,7 @@ class _OneByOne(_Publisher):
 class _AtServer(_Publisher):
     """This publisher has a REST server change all tables in one request."""
 
-    location: str
+    location: str = field(repr=False)
     marks: Marks
     before: Any = None
 

@@ -72,25 +72,30 @@ def touched_rows(messages: Iterable[ApplyMessage]) -> set[Hashable] | None:
 
 
 class _Turns:
-    """These turns let transactions commit in their order; after a failure none that is behind it commits."""
+    """These turns let transactions commit in their order; one that fails keeps those behind it from it, and no other."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._next = 0
-        self._failed = False
+        self._committed = 0
+        self._failed: set[int] = set()
 
     def wait(self, place: int) -> None:
         """Wait until all before this place have committed. Raises Abandoned where one of them has failed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._failed or self._next == place)
-            if self._failed:
+            self._changed.wait_for(lambda: self._committed == place or min(self._failed, default=place) < place)
+            if self._committed != place:
                 raise Abandoned
 
-    def end(self, *, has_failed: bool = False) -> None:
-        """Say that the transaction whose turn it is has committed, or that one has failed."""
+    def committed(self) -> None:
+        """Say that the transaction whose turn it is has committed."""
         with self._changed:
-            self._failed = self._failed or has_failed
-            self._next += 1
+            self._committed += 1
+            self._changed.notify_all()
+
+    def failed(self, place: int) -> None:
+        """Say that the transaction at this place has failed."""
+        with self._changed:
+            self._failed.add(place)
             self._changed.notify_all()
 
 
@@ -120,12 +125,12 @@ def apply_wave(
         except Abandoned:
             return False
         except BaseException as error:
-            turns.end(has_failed=True)
+            turns.failed(place)
             if explained(error) is None and not isinstance(error, NotTogether):
                 raise
             log.info("transactions are not applied side by side: %s", error or "they can't be applied together")
             return False
-        turns.end()
+        turns.committed()
         return True
 
     with ThreadPoolExecutor(len(wave), thread_name_prefix="ddlrepl-apply") as pool:

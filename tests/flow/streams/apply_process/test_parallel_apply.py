@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import in_parts, touched_rows, waves
+from airflow_ddlrepl.engines.abilities.lcr_target import NotTogether
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave, in_parts, touched_rows, waves
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.apply_process.apply_client import ApplyClient, transactions
@@ -56,6 +57,30 @@ def test_each_session_applies_a_part_of_what_has_no_row_in_common(target: str) -
     assert [number for number, _ in rows(target)] == [*range(40)]
     together = "SELECT count(DISTINCT xmin::text) FROM hr.t WHERE id BETWEEN %s AND %s"
     assert [ask(target, together % (low, low + 9)) for low in (0, 10, 30)] == [[(1,)]] * 3
+
+
+def test_one_that_fails_keeps_only_those_behind_it_from_committing() -> None:
+    """Also where it fails before any other is ready."""
+    failed = threading.Event()
+    committed: list[int] = []
+
+    class Session:
+        def run_beside(self, work: Any, last: Any) -> None:
+            work(None)
+            last(None)
+
+    def work(_: Any, place: int) -> None:
+        if place == 2:
+            failed.set()
+            raise NotTogether
+        assert failed.wait(30)
+
+    sessions: Any = [Session() for _ in range(4)]
+    assert apply_wave(sessions, range(4), work, lambda _, place: committed.append(place)) == 2
+    assert committed == [0, 1]
+
+
+def test_parts_have_about_as_many_transactions_each() -> None:
     assert in_parts([*range(10)], 4) == [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9]]
     assert in_parts([1], 4) == [[1]]
 
