@@ -36,6 +36,7 @@ from airflow_ddlrepl.integrate.ready_rows import ReadyRows
 from airflow_ddlrepl.integrate.row_plan import RowPlan
 from airflow_ddlrepl.integrate.stage_task import StageTask
 
+INTEGERS = frozenset({"smallint", "integer", "bigint"})
 EPOCH = 946_684_800_000_000
 """The server counts microseconds from 2000 on, Arrow those from 1970 on."""
 
@@ -168,6 +169,20 @@ class _Layout:
         fixed = {"n": "int8", "h": "bool", "w": "bool", "p": "int8", "q": "text", "v": "bool"}
         return [(name, fixed.get(name[0]) or self._types[name[1:]]) for name in table.column_names]
 
+    def _ranges(self, rows: Mapping[Stage, pa.Table]) -> dict[Stage, tuple[int, int]]:
+        """Return between which keys the target's rows are, by stage; nothing where the key is not one integer."""
+        keys = [column for column in self.columns if column.is_key]
+        if len(keys) != 1 or not keys[0].is_as_staged or keys[0].operators:
+            return {}
+        if keys[0].staging_type not in INTEGERS or keys[0].target_type not in INTEGERS:
+            return {}
+        found: dict[Stage, tuple[int, int]] = {}
+        for kind, prefix in ((Stage.DELETES, "k"), (Stage.UPDATES, "c"), (Stage.MOVES, "k")):
+            if (table := rows.get(kind)) is not None:
+                low, high = pc.min_max(table[f"{prefix}{keys[0].id}"]).values()
+                found[kind] = low.as_py(), high.as_py()
+        return found
+
     def stage_rows(
         self, ready: ReadyRows, rows: Mapping[Stage, pa.Table], inline: Mapping[Stage, InlineRows]
     ) -> Staged:
@@ -180,6 +195,7 @@ class _Layout:
             inline=inline,
             tables={kind: stage_table(task.stage_name, kind) for kind in rows},
             rows={kind: _row_count(table) for kind, table in rows.items()},
+            ranges={} if inline else self._ranges(rows),
             held={
                 kind: tuple(int(name[1:]) for name in table.column_names if name[0] == "h")
                 for kind, table in rows.items()

@@ -120,6 +120,8 @@ class Staged:
     """Of these kinds the rows are here, and no table was made."""
     copied: tuple[bytes, ...] = field(default=(), repr=False)
     """All new rows in COPY's binary format, where they go into the target's table as they are: no table was made."""
+    ranges: Mapping[Stage, tuple[int, int]] = field(default_factory=dict)
+    """The lowest and the highest key of the rows of a stage, where the key is one integer."""
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
     """Ids of the columns that have an `h` flag, per kind."""
     fills: tuple[tuple[str, str], ...] = ()

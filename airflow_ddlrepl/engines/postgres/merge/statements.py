@@ -74,7 +74,7 @@ def update(staging: Staged, stage: Stage = Stage.UPDATES) -> str | None:
         return None
     return (
         f"UPDATE {staging.there} t SET {', '.join(sets)}"
-        f" FROM {staging.from_(stage)} s WHERE {_same_key(staging, Stage.UPDATES)}"
+        f" FROM {staging.from_(stage)} s WHERE {_same_key(staging, stage)}"
     )
 
 
@@ -168,8 +168,14 @@ def same_image(columns: Sequence[StagedColumn], prefix: str = "c") -> str:
 
 
 def _same_key(staging: Staged, stage: Stage) -> str:
-    same = _new_key(staging) if stage is Stage.UPDATES else key_is(staging, "k")
-    return f"{same} AND NOT t.{quote(staging.deletion)}" if staging.deletion else same
+    """Return SQL that is true for the target's row of a staged one; by its range the server reads no others."""
+    parts = [key_is(staging, "k" if stage in (Stage.DELETES, Stage.MOVES) else "c")]
+    if stage in staging.ranges:
+        (key,), (low, high) = staging.keys, staging.ranges[stage]
+        parts.append(f"t.{quote(key.name)} BETWEEN CAST('{low}' AS {key.target_type}) AND '{high}'")
+    if staging.deletion:
+        parts.append(f"NOT t.{quote(staging.deletion)}")
+    return " AND ".join(parts)
 
 
 def _new_key(staging: Staged) -> str:
