@@ -24,6 +24,9 @@ from tests.chaos.jobs import Done, Job, work_off
 from tests.chaos.life import KILLS
 from tests.support.crashing import OF_STREAMS
 
+ELSEWHERE = ("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS)
+"""How fail points begin that no cycle of these channels comes to: other tests kill runs there."""
+
 
 @dataclass
 class Count:
@@ -84,7 +87,9 @@ def main() -> int:
         points = [
             point
             for point in FAIL_POINTS
-            if not point.startswith(("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS))
+            if not point.startswith(
+                ("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS)
+            )
         ]
     jobs = wanted(points or [], given)
     count = Count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -127,6 +128,28 @@ def test_rows_take_over_keys_of_others_and_keep_what_the_log_lacks(window: Windo
     assert lake.rows == [
         (1, "again", None, "new"), (2, "ONE", "1.00", "a"), (3, "two", "2.00", "b"), (5, "FIVE", "5.00", "d"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("inserts", [["12", "13"], []])
+def test_files_without_any_of_the_keys_are_not_read(window: Window, inserts: list[str]) -> None:
+    lake = Lake(window, [(number, "old", 1.5, "a") for number in range(1, 9)])
+    files = window.spark.sql(f"SELECT file_path FROM {window.table(ORDERS)}.files").collect()
+    window.spark.sql(f"INSERT INTO {window.table(ORDERS)} VALUES (10, 'new', 1.5, 'a'), (11, 'new', 1.5, 'a')")
+    hidden = [Path(file.removeprefix("file:")) for (file,) in files]
+    for one in hidden:
+        one.rename(one.with_suffix(".hidden"))
+    rows = NetRows(
+        deletes=texts(b_id=["10"]),
+        updates=texts(a_id=["11"], a_note=["NEW"], a_amount=["9.99"]),
+        moves=pa.table({}),
+        inserts=texts(a_id=inserts, a_note=inserts, a_amount=[None for _ in inserts]),
+    )
+    lake.merge(lake.staged(rows))
+    for one in hidden:
+        one.with_suffix(".hidden").rename(one)
+    come = [(int(one), one, None, "new") for one in inserts]
+    old = [(number, "old", "1.50", "a") for number in range(1, 9)]
+    assert lake.rows == sorted([*old, (11, "NEW", "9.99", "a"), *come], key=repr)
 
 
 def test_moves_alone_need_no_other_rows(window: Window) -> None:

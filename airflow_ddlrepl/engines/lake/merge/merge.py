@@ -64,7 +64,7 @@ class _Merge(StagedRows):
         rows = self.read("rows")
         assert rows is not None, "there are rows to be merged"
         if self.key:
-            self._merge_rows(rows, counts)
+            self._merge_rows(rows, counts, self._ranges())
         else:
             self._append(rows, counts["inserts"])
         return Counter(deleted=counts["deletes"], updated=counts["updates"], inserted=counts["inserts"])
@@ -76,8 +76,22 @@ class _Merge(StagedRows):
             found = self.execute(f"INSERT INTO {self.to} ({names}) SELECT {values} FROM {view} AS s")
         assert found["inserts"] == count, found
 
-    def _merge_rows(self, rows: DataFrame, wanted: Counter[str]) -> None:
+    def _ranges(self) -> list[str]:
+        """Return SQL that is true for what the target may have of the rows: files with other keys are not read."""
+        parts, found = [one for one in self.part if "rows" in one.files], []
+        for column in self.key:
+            ranges = [one.ranges[column.id] for one in parts if column.id in one.ranges]
+            of = physical(column.type, self.shape.types)
+            if len(ranges) == len(parts) and of in ("INT", "BIGINT"):
+                low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+                between = f"CAST('{low}' AS {of}) AND CAST('{high}' AS {of})"
+                found.append(f"{_THERE}.{quote(column.name)} BETWEEN {between}")
+        return found
+
+    def _merge_rows(self, rows: DataFrame, wanted: Counter[str], ranges: Sequence[str] = ()) -> None:
         """Run one MERGE of rows that are found by their key. wanted: how many they are, by what is done with them.
+
+        ranges: what is true for every row of the target that has one of their keys.
 
         Unless rows may be there already, or missing, it fails at one that is missing, and at one whose key is taken.
         """
@@ -87,7 +101,7 @@ class _Merge(StagedRows):
             return
         with self.view(rows) as (view, columns):
             clauses = self._resilient(columns) if self.is_resilient else self._exact(columns, wanted)
-            same = " AND ".join(f"{_THERE}.{quote(one.name)} = s.a{one.id}" for one in self.key)
+            same = " AND ".join([*(f"{_THERE}.{quote(one.name)} = s.a{one.id}" for one in self.key), *ranges])
             found = self.execute(f"MERGE INTO {self.to} AS {_THERE} USING {view} AS s ON {same} {' '.join(clauses)}")
         if not self.is_resilient:
             _require(wanted, found, self.name)

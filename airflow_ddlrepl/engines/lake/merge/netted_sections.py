@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.engines.lake.connection.files import Files
-from airflow_ddlrepl.engines.lake.merge.stage import DELETE, INSERT, OPERATION, UPDATE, Staged
+from airflow_ddlrepl.engines.lake.merge.stage import DELETE, INSERT, OPERATION, UPDATE, Staged, key_ranges
 from airflow_ddlrepl.engines.lake.types.arrow import arrow_type
 from airflow_ddlrepl.engines.lake.types.physical import physical, widens_to
 from airflow_ddlrepl.integrate.netting.equality import Ints
@@ -90,7 +90,8 @@ def _together(run: list[Section], shape: Table, files: Files) -> list[Sequence[S
         pq.write_table(net, file, compression="zstd", store_schema=False)
     held = {name: _FLAGS.get(name[0]) or types[name] for name in net.column_names}
     counts = {kind: pc.sum(pc.equal(net[OPERATION], op)).as_py() for kind, op in _COUNTED.items()}
-    return [[Staged(first.key, {_KIND: path}, {_KIND: held}, counts), *told]]
+    netted = Staged(first.key, {_KIND: path}, {_KIND: held}, counts, ranges=key_ranges(net, first.key))
+    return [[netted, *told]]
 
 
 def _widen(one: Staged, types: Mapping[str, str]) -> bool:

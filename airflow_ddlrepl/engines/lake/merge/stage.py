@@ -6,7 +6,7 @@ own, and so are the whole rows of a table without a key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -43,7 +43,8 @@ class Staged:
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
     is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
-    empty: they don't. size: of the rows in memory, in bytes.
+    empty: they don't. size: of the rows in memory, in bytes. ranges: the lowest and the highest value in `rows` of each
+    column of the key that is an integer, by the column's id.
     """
 
     key: tuple[int, ...] = ()
@@ -55,6 +56,7 @@ class Staged:
     is_resilient: bool = False
     deletion: str = ""
     size: int = 0
+    ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 class LakeStager(Stager):
@@ -80,11 +82,13 @@ class LakeStager(Stager):
         }
         held, place = _Held(ready), location_of(ready.task.dsn)
         files, types, size = {}, {}, 0
+        ranges: dict[int, tuple[int, int]] = {}
         with file_refusals(ready.task.target_name):
             for kind, table in made.items():
                 if table.num_rows:
                     rows, types[kind] = held.table(table)
                     size += rows.nbytes
+                    ranges |= key_ranges(rows, key) if kind == "rows" else {}
                     files[kind] = f"{place.staging_folder}/{ready.task.stage_name}_{kind}.parquet"
                     with place.files.creating(files[kind]) as file:
                         pq.write_table(rows, file, compression="zstd", store_schema=False)
@@ -96,7 +100,17 @@ class LakeStager(Stager):
             "images": made["images"].num_rows,
         }
         is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
-        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size)
+        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size, ranges)
+
+
+def key_ranges(rows: pa.Table, key: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return the lowest and the highest value of each column of the key that is an integer, by the column's id."""
+    found = {}
+    for number in key:
+        if pa.types.is_integer((values := rows[f"a{number}"]).type):
+            low, high = pc.min_max(values).values()
+            found[number] = low.as_py(), high.as_py()
+    return found
 
 
 def _by_key(rows: NetRows, key: list[str]) -> pa.Table:

@@ -72,7 +72,7 @@ def touched_rows(messages: Iterable[ApplyMessage]) -> set[Hashable] | None:
 
 
 class _Turns:
-    """These turns let transactions commit in their order; one that fails keeps those behind it from it, and no other."""
+    """These turns let transactions commit in their order; one that fails keeps those behind it from it, no others."""
 
     def __init__(self) -> None:
         self._changed = Condition()
