@@ -139,18 +139,19 @@ def shop(cluster: Cluster, databases: Databases, folder: Path, trail: str) -> Sh
 
 @pytest.mark.req("DC-01", "DC-09")
 def test_operators_on_a_cluster(cluster: Cluster, databases: Databases, tmp_path: Path) -> None:
-    """Trail in a folder that all share; a key and a password that nobody else may see."""
+    """Trail in a folder that all share; a key and a password that nobody else may see. A table is staged by both."""
     replica = shop(cluster, databases, tmp_path, (tmp_path / "trail").as_uri())
     run(replica.source, "CREATE TABLE big (id int PRIMARY KEY, note text)", ROWS.format(table="big", first=1))
+    run(replica.source, "CREATE TABLE many (id int PRIMARY KEY)")
     with Spy() as spy:
         replica.ddlrepl("activate")
-        run(replica.source, ROWS.format(table="big", first=50_000), "UPDATE big SET note = 'new' WHERE id % 7 = 0")
+        run(replica.source, "INSERT INTO many SELECT generate_series(1, 400000)")
         replica.operators("capture", "integrate")
     replica.check_equal()
     activated, captured, integrated = replica.apps()
     assert replica.workers(activated, "refresh") == {"worker-0", "worker-1"}
     assert replica.workers(captured, "capture") == {"worker-0", "worker-1"}
-    assert replica.workers(integrated, "integrate into warehouse")
+    assert replica.workers(integrated, "integrate into warehouse") == {"worker-0", "worker-1"}
     for secret in (databases.server.password, KEY):
         assert list(files_with(secret, cluster.folder, tmp_path / "events")) == []
         assert [line for line in spy.seen if secret in line] == []
