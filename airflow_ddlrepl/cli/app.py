@@ -161,9 +161,14 @@ def activate(
 
 
 @command(app, takes_turns=True)
-def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Result:
+def replicate(
+    channel: ChannelFile,
+    until: Until = "",
+    now: Annotated[bool, typer.Option("--now", help="Apply to targets that wait by apply_every, too.")] = False,
+    master: Spark = "",
+) -> Result:
     """Run one cycle: everything that was committed before it started is in every target afterwards."""
-    return commands.replicate(channel, master, until)
+    return commands.replicate(channel, master, until, applies_now=now)
 
 
 @command(app, exit_code_of=exit_codes.judge_rewind, takes_turns=True)

@@ -68,10 +68,11 @@ def activate(
     return with_flow(path, lambda flow, run: flow.by_arguments.activate(run, refresh=refresh, **how), spark)
 
 
-def replicate(path: Path, spark: str = "", until: str = "") -> Result:
-    """Run one cycle up to now, or up to `until` (a moment or a position)."""
+def replicate(path: Path, spark: str = "", until: str = "", *, applies_now: bool = False) -> Result:
+    """Run one cycle up to now, or up to `until` (a moment or a position). applies_now: no target's changes wait."""
 
     def act(flow: ModuleType, run: Any) -> Result:
+        run.targets.applies_now = applies_now
         result = flow.replicate(run, parse_until(until, run.positions) if until else None)
         if not until and isolates(run.channel) and flow.has_isolated(run):
             result = replace(result, refresh=result.refresh.and_then(flow.refresh_isolated(run)))

@@ -18,7 +18,8 @@ from airflow_ddlrepl.visible import one_line
 class IntegrateOperator(DdlReplSparkOperator):
     """Merge the captured rows into the targets, exactly once.
 
-    XCom: rows (inserted, updated, deleted), positions (by target); under the key `status` the positions of the channel,
+    A target with `apply_every` waits for a later run, and starts no Spark. XCom: rows (inserted, updated, deleted),
+    positions (by target), waiting (targets, since and until when); under the key `status` the positions of the channel,
     as `ddlrepl status --json` prints them. With a channel's assets as inlets and as outlets it sends an event of each
     asset that has news, whichever task or earlier run brought it.
     """
@@ -48,6 +49,9 @@ class IntegrateOperator(DdlReplSparkOperator):
             return
         if (task := context.get("ti")) is not None:
             task.xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
+        for name, target in found.status["targets"].items():
+            if target.get("waits_until"):
+                self.log.info("target %s waits until %s (apply_every)", name, target["waits_until"])
         for one in found.status["left_out"]:
             since = f" since {one['since']}" if one["since"] else ""
             self.log.warning(

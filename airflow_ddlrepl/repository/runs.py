@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.errors.carried import kind_name
 from airflow_ddlrepl.repository.base import Base, update_row, upsert
-from airflow_ddlrepl.repository.stored.rows import ErrorRow, RunRow, RunStatus
-from airflow_ddlrepl.repository.stored.tables import errors, locks, runs
+from airflow_ddlrepl.repository.stored.rows import ApplyRow, ErrorRow, RunRow, RunStatus
+from airflow_ddlrepl.repository.stored.tables import errors, locks, positions, runs
 
+APPLIED = "last apply at target "
 COMPARE, COMPARE_SOME = "compare", "compare some tables"
 
 
@@ -44,6 +45,32 @@ class Runs(Base):
         with self._database.read() as connection:
             rows = connection.execute(query.order_by(runs.c.started.desc(), runs.c.stage).limit(limit))
             return [_run(row) for row in rows]
+
+    def clock(self) -> datetime:
+        """Return the time by the clock that all runs of a channel share."""
+        with self._database.read() as connection:
+            return self._database.now(connection)
+
+    def set_last_apply(self, channel: str, token: int, target: str, row: ApplyRow | None) -> None:
+        """Store when the last apply of changes at a target began, by `clock`; None: that is not known.
+
+        target: as the channel file names it.
+        """
+        with self._fenced(channel, token) as connection:
+            key = {"channel": channel, "kind": APPLIED + target}
+            if row is None:
+                here = (positions.c.channel == channel) & (positions.c.kind == key["kind"])
+                connection.execute(delete(positions).where(here))
+            else:
+                upsert(connection, positions, key, {"lsn": row.token, "updated": row.at})
+
+    def last_apply(self, channel: str, target: str) -> ApplyRow | None:
+        """Return when the last apply of changes at a target began; None: not known."""
+        query = select(positions.c.lsn, positions.c.updated)
+        query = query.where(positions.c.channel == channel, positions.c.kind == APPLIED + target)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+            return ApplyRow(row.updated, row.lsn) if row else None
 
     def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
         """Store an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors, too."""

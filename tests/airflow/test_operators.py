@@ -99,7 +99,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     flow.wait_for_turn = lambda *_: None  # type: ignore[attr-defined]
 
     def new_events(channel: Any, **_: Any) -> AssetEvents:
-        return AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)
+        return AssetEvents({"channel": channel.name, "targets": {}, "left_out": [], "setup": {}}, None, None)
 
     flow.last_status = lambda channel: {"channel": channel.name, "failures": [1]}  # type: ignore[attr-defined]
     flow.new_events = new_events  # type: ignore[attr-defined]
@@ -351,15 +351,19 @@ def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: s
         operator.execute({"run_id": "manual__1", "ti": Task()})
 
 
-def test_a_run_with_nothing_to_do_names_what_is_left_out(
+def test_a_run_with_nothing_to_do_names_what_is_left_out_and_who_waits(
     channel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work_is(monkeypatch, lambda channel, stage, *_: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
-    news = AssetEvents({"channel": "shop", "left_out": left_out, "setup": {}}, None, None)
+    targets = {"lake": {"waits_until": "2026-11-21T08:15:00+00:00"}, "warehouse": {"waits_until": None}}
+    found = {"channel": "shop", "targets": targets, "left_out": left_out, "setup": {}}
+    news = AssetEvents(found, None, None)
     monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "new_events", lambda channel, run_id: news)
     task = Task()
     IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})
     assert task.pushed["status"]["left_out"] == left_out
     said = "public.t is left out since 0/17A, its rows do not reach the targets: it is unlogged"
-    assert said in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert "target lake waits until 2026-11-21T08:15:00+00:00" in printed and "target warehouse" not in printed

@@ -144,7 +144,8 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     },
     "Target": {
         Effect.ACTS: (
-            "adapt_ddl existing_tables lock_timeout name on_error partitions rules sort suspended_log trusted_owners"
+            "adapt_ddl apply_every existing_tables lock_timeout name on_error partitions rules sort suspended_log "
+            "trusted_owners"
         ),
         Effect.STOPS: "location",
         Effect.SOURCE: "history replicat",

@@ -135,6 +135,8 @@ class Channel(Section):
         _require_no_option_twice(self)
         if both := [replay.name for replay in self.replays if replay.history is History.BOTH]:
             raise ValueError(f"replay {both[0]} has history: both, which is for targets: write mirror or changelog")
+        if timed := [replay.name for replay in self.replays if replay.apply_every]:
+            raise ValueError(f"replay {timed[0]} has apply_every, which is for targets: no cycle applies to a replay")
         return self
 
     @property

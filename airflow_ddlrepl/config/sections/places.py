@@ -166,6 +166,13 @@ class Target(Place):
         OnError.SUSPEND_TABLE,
         description="what happens when the target refuses a change of one table; with `replicat`: stop",
     )
+    apply_every: Seconds = Field(
+        0,
+        ge=0,
+        le=2_592_000,
+        description="changes are gathered, and applied when the last apply began so long ago, or as much log waits as"
+        " `capture.window_bytes`; 0: in every cycle",
+    )
     suspended_log: Bytes = Field(
         20_000_000_000,
         ge=0,

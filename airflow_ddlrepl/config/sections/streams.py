@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.sections.places import Place
 from airflow_ddlrepl.ddl.sql.statement_code import Code
@@ -27,6 +28,16 @@ class ApplyTarget(Place):
     run_as: dict[str, str] = Field(
         {}, description="schema: role that makes such objects there; default: the schema's owner, unless a superuser"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _applies_in_every_run(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "apply_every" in value:
+            raise ValueError(
+                "apply_every is for the section `targets`: an apply process applies what is in its queue whenever it"
+                " runs; start it less often by a schedule of its own (docs/streams.md)"
+            )
+        return value
 
     @property
     def part(self) -> str:

@@ -28,6 +28,7 @@ from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.targets.apply_interval import NO_WAIT, wait_lines, wait_status
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_text
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
@@ -42,6 +43,7 @@ RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
 _AWAY: dict[str, Any] = {
     **dict.fromkeys(("position", "lag_bytes", "unreachable", "missing")),
     **Lag(None).to_json(),
+    **NO_WAIT,
     "statements": [],
     "tables": [],
 }
@@ -134,6 +136,7 @@ class Status:
                 continue
             behind = f"{_bytes(found['lag_bytes'])}, {lag_text(found)}"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
+            lines += wait_lines(found)
             lines += [f"  statements about no table are left out {why}" for why in found["statements"]]
             width = max((len(t["table"]) for t in found["tables"]), default=0)
             for table in found["tables"]:
@@ -341,6 +344,7 @@ def _target(
         **_AWAY,
         "position": str(found.lsn),
         **(lag(found.lsn) or Lag(None)).to_json(),
+        **wait_status(context, target.name),
         "statements": list(lacks[0].get(NO_TABLE, ())),
         "tables": with_misplaced(
             context.channel.at(target.name),

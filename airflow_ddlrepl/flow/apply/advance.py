@@ -38,6 +38,7 @@ from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Adapted
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.stages import ADAPT
+from airflow_ddlrepl.flow.targets.apply_interval import apply_wait, applying
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.model.position import Position
@@ -51,16 +52,21 @@ MOST_STATEMENTS = 200
 def adapt(run: RunContext, until: Position | None = None) -> Adapted:
     """Bring every target just past its last schema change: rows and changes in log order. until: not beyond it.
 
-    Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
-    before that is applied.
+    A target that waits by `apply_every` stays where it is, unless `until` says how far to go. Every other one goes as
+    far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything before that is applied.
     """
     started = time.monotonic()
     total = Applied()
     refreshes: dict[str, str] = {}
+    waiting: dict[str, dict[str, str]] = {}
     isolation = FailureIsolation()
     for target in prepared_targets(run, until):
         with isolation.one(target.name):
-            program = bring(run, target.name, _to_last_change, total, until)
+            if until is None and (wait := apply_wait(run, target.name)) is not None:
+                waiting[target.name] = wait.to_json()
+                continue
+            with applying(run, target.name):
+                program = bring(run, target.name, _to_last_change, total, until)
             latest, at = run.repository.latest_revisions(run.channel.name), run.channel.at(target.name)
             for table_id, table_state in program.table_states.items():
                 if why := misplaced(at, table_state, latest.get(table_id)):
@@ -85,6 +91,7 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
         dict(run.targets.new),
         executed(total),
         dict(total.conflicts),
+        waiting,
     )
 
 
@@ -223,8 +230,8 @@ def has_changes(run: RunContext) -> bool:
 
 
 def pending_logs(run: RunContext) -> list[PendingLog]:
-    """Return the pending log of every target that is prepared."""
-    return [pending_log(run, target.name) for target in ready_targets(run)]
+    """Return the pending log of every target that is prepared and does not wait by `apply_every`."""
+    return [pending_log(run, one.name) for one in ready_targets(run) if apply_wait(run, one.name) is None]
 
 
 def add_applied(total: Applied, part: Applied, target: str) -> None:

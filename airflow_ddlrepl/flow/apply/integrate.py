@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_cha
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.stages import INTEGRATE
+from airflow_ddlrepl.flow.targets.apply_interval import apply_wait, applying
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
 from airflow_ddlrepl.model.position import Position
 
@@ -27,17 +28,24 @@ from airflow_ddlrepl.model.position import Position
 def integrate(run: RunContext, until: Position | None = None, before: Applied | None = None) -> Integrated:
     """Merge the rows up to the captured position into every target that takes them.
 
-    until: not beyond it. before: what this cycle has applied while it captured.
+    until: not beyond it; without it a target may wait by `apply_every`. before: what this cycle has applied while it
+    captured.
     """
     started = time.monotonic()
     total = before or Applied()
     positions: dict[str, Position] = {}
     retained: dict[str, Position] = {}
+    waiting: dict[str, dict[str, str]] = {}
     isolation = FailureIsolation()
     for target in prepared_targets(run, until):
         with isolation.one(target.name):
-            catch_up(run, target.name, total)
-            program = bring(run, target.name, to_the_end, total, until)
+            if until is None and (wait := apply_wait(run, target.name)) is not None:
+                waiting[target.name] = wait.to_json()
+                retained[target.name] = retained_from(run, target.name, run.target(target.name).state().lsn)
+                continue
+            with applying(run, target.name):
+                catch_up(run, target.name, total)
+                program = bring(run, target.name, to_the_end, total, until)
             positions[target.name] = program.high
             retained[target.name] = retained_from(run, target.name, program.high)
             total.warnings += [f"target {target.name}: {one.what}" for one in run.target(target.name).dangers()]
@@ -58,11 +66,12 @@ def integrate(run: RunContext, until: Position | None = None, before: Applied | 
     left, conflicts, warnings = dict(total.discarded), dict(total.conflicts), tuple(dict.fromkeys(total.warnings))
     for warning in warnings:
         log.warning("%s", warning)
-    return Integrated(dict(total.rows), positions, seconds, expired, left, dict(sequences), conflicts, warnings)
+    done = (seconds, expired, left, dict(sequences), conflicts, warnings, waiting)
+    return Integrated(dict(total.rows), positions, *done)
 
 
 def has_rows(run: RunContext) -> bool:
-    """Does a target lack rows or events that are captured, or is one new?"""
+    """Does a target that does not wait lack rows or events that are captured, or is one new?"""
     run.captured()
     if has_new_target(run):
         return True
@@ -77,7 +86,7 @@ def has_rows(run: RunContext) -> bool:
 
 
 def has_log_without_rows(run: RunContext) -> bool:
-    """Is there log without rows that a target has not passed, or a sequence that has moved?"""
+    """Is there log without rows that a target has not passed, or a sequence of one that does not wait has moved?"""
     logs = pending_logs(run)
     if run.targets.failed:
         return False

@@ -85,6 +85,7 @@ def cut_over(
     somebody has written meanwhile; then the channel goes on.
     """
     _require_codes(accepted)
+    run.targets.applies_now = True
     if run.repository.cut_over_at(run.channel.name) is None:
         _require_no_writer(run, accepted)
         later = {Code.DIFFERENCES} if compares else set()

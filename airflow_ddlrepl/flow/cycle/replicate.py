@@ -14,6 +14,8 @@ from airflow_ddlrepl.flow.targets.stop_position import Until
 def replicate(run: RunContext, until: Until | None = None) -> Printable:
     """Run one cycle: everything that was committed before the call is in every target afterwards.
 
+    A target with `apply_every` may wait for a later cycle, unless `until` is given or `run.targets.applies_now` is set.
+
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
     would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
     past it; and what the stages or clients of the channel have raised, once all others have done their work.

@@ -20,9 +20,9 @@ from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.targets.applied_marks import settle_put_back
+from airflow_ddlrepl.flow.targets.apply_interval import apply_wait, applying, follows
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableStatus
 
 
 class WindowsApplied:
@@ -64,8 +64,11 @@ class WindowsApplied:
             for target in ready_targets(run):
                 isolation = FailureIsolation()
                 with isolation.one(target.name):
-                    if not self._is_applied_at(run, target.name, until):
-                        self._left.add(target.name)
+                    if apply_wait(run, target.name) is not None:
+                        continue  # a later window may bring so much log that it is worth it
+                    with applying(run, target.name):
+                        if not self._is_applied_at(run, target.name, until):
+                            self._left.add(target.name)
                 for error in isolation.errors:
                     self._left.add(target.name)
                     log.info("target %s: the rest is applied when all is captured: %s", target.name, error)
@@ -91,6 +94,4 @@ class WindowsApplied:
 
 def _has_rows_alone(ahead: PendingLog) -> bool:
     """Is there nothing to do but to apply rows, and does no table wait for a load or for another one?"""
-    follows = (TableStatus.LIVE, TableStatus.ORPHANED)
-    states = ahead.table_states.values()
-    return ahead.has_rows_alone and all(one.state in follows and not one.awaits_rows for one in states)
+    return ahead.has_rows_alone and all(map(follows, ahead.table_states.values()))

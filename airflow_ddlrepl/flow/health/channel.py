@@ -129,6 +129,9 @@ def _target(facts: Facts, name: str) -> dict[str, Any]:
     found = dict(facts.content.get("targets", {}).get(name, {}))
     tables = found.pop("tables", [])
     found |= facts.target_place(name)
+    if "waits_until" in found:
+        wait = facts.wait(name) or {}
+        found |= {"waits_since": wait.get("since"), "waits_until": wait.get("until")}
     apply: dict[str, Any] = next((one for one in facts.content.get("apply", ()) if one["target"] == name), {})
     return {
         **apply,

@@ -117,6 +117,17 @@ class Facts:
         found: str | None = moved.progress["positions"][target] if moved is not None else known
         return found
 
+    def wait(self, target: str) -> dict[str, str] | None:
+        """Return since and until when a target waits by `apply_every`; None: it does not, or has been applied to since.
+
+        A wait that is over is none: the next cycle applies.
+        """
+        known = self.content.get("targets", {}).get(target, {})
+        until = known.get("waits_until")
+        if until is None or datetime.fromisoformat(until) <= self.now or self._moved(target) is not None:
+            return None
+        return {"since": known["waits_since"], "until": until}
+
     def _moved(self, target: str) -> StageEnd | None:
         """Return the newest end since the status of a stage that has brought a target on; None: there is none."""
         return self._since_status(lambda progress: progress.get("positions", {}).get(target))

@@ -41,6 +41,8 @@ def on_its_way(
         at = facts.position(target)
         table = next((one for one in known["tables"] if one["table_id"] == table_id), None)
         own = [one for one in loads if one.target == target]
+        wait = facts.wait(target)
+        then = f"a cycle after {wait['until']} brings it (apply_every)" if wait is not None else LATER
         found += [_coming("load", target, one.requested_at, one.reason, LATER) for one in own]
         if at is None:
             continue
@@ -49,7 +51,8 @@ def on_its_way(
         planned = {one.key: one for one in plans if one.target == target and one.key.lsn >= since}
         places = (since, Position.parse(at))
         shown = {key: _plan(one, _outdated(one, places, here, own, fingerprint)) for key, one in planned.items()}
-        found += _changes(target, table, revisions, since, [one for one in here if one.removed is None], shown)
+        waits = [one for one in here if one.removed is None]
+        found += _changes(target, table, revisions, since, waits, shown, then)
     return found
 
 
@@ -91,12 +94,15 @@ def _changes(
     since: Position,
     controls: Sequence[ControlRow],
     plans: Mapping[LogKey, dict[str, Any]],
+    then: str,
 ) -> Iterator[dict[str, Any]]:
     """Yield the changes at a position or later; one before which the target waits says for what.
 
-    A table that the target does not have has those that a run has planned. plans: by place in the log.
+    A table that the target does not have has those that a run has planned. plans: by place in the log. then: what has
+    to happen first.
     """
-    then = RETRIED if table is not None and table["state"] == "suspended" else LATER
+    if table is not None and table["state"] == "suspended":
+        then = RETRIED
     made = {one.key: (before, one) for before, one in pairwise((None, *revisions)) if one is not None}
     late = {key for key, (before, _) in made.items() if table is not None and before is not None and key.lsn >= since}
     for key in sorted(late | plans.keys()):

@@ -19,7 +19,9 @@ from airflow_ddlrepl.repository.stored.health_rows import StageEnd
 from airflow_ddlrepl.repository.stored.rows import ChannelState
 
 LATE_SECONDS = 300.0
-"""A target that is further behind is late, or three times the usual interval, whichever is more."""
+"""A target that is further behind is late, or three times the usual interval, whichever is more.
+
+With `apply_every` so much further."""
 LONG_SECONDS = 3600.0
 """A run that takes longer is told, or three times the usual interval, whichever is more."""
 IDLE_SECONDS = 86_400.0
@@ -40,7 +42,11 @@ def target_verdict(facts: Facts, target: str, items: list[Waiting]) -> Verdict:
         return Verdict(Level.UNKNOWN, "nothing is known of it yet", remedy=_remedies(facts).replicate())
     known = {"missing": None, "tables": [], **(found or apply or {}), **_newest_lag(facts, target)}
     verdicts = [*_of_a_target(facts, target, known, items)]
-    return worst(verdicts) or (_lag_unknown(facts, known) if known.get("lag_seconds") is None else _good(facts, known))
+    if (trouble := worst(verdicts)) is not None:
+        return trouble
+    if (wait := facts.wait(target)) is not None:
+        return _waits(facts, known, wait)
+    return _lag_unknown(facts, known) if known.get("lag_seconds") is None else _good(facts, known)
 
 
 def _newest_lag(facts: Facts, target: str) -> dict[str, Any]:
@@ -107,7 +113,7 @@ def _of_a_target(facts: Facts, target: str, known: dict[str, Any], items: list[W
         remedy = _remedies(facts).refresh([], "the next run loads them")
         yield Verdict(Level.LATE, f"{_tables(pending)} to be loaded", "", remedy, as_of)
     lag = known.get("lag_seconds")
-    if lag is not None and lag > max(LATE_SECONDS, 3 * (facts.interval or 0)):
+    if lag is not None and lag > (known.get("apply_every") or 0) + max(LATE_SECONDS, 3 * (facts.interval or 0)):
         sentence = f"is {span_text(lag)} behind the source"
         yield Verdict(Level.LATE, sentence, "", _remedies(facts).replicate(), as_of)
 
@@ -201,6 +207,15 @@ def _good(facts: Facts, known: dict[str, Any]) -> Verdict:
     if lag is not None and lag >= 1 and facts.status and as_of <= facts.status.taken:
         return Verdict(Level.GOOD, f"{span_text(lag)} behind the source, {ago} ago", as_of=as_of)
     return Verdict(Level.GOOD, f"up to date {ago} ago", as_of=as_of)
+
+
+def _waits(facts: Facts, known: dict[str, Any], wait: dict[str, str]) -> Verdict:
+    """Return the verdict of a target whose changes wait for `apply_every`."""
+    until = since_text(datetime.fromisoformat(wait["until"]), facts.now)
+    lag, as_of = known.get("lag_seconds"), facts.status.taken if facts.status else None
+    behind = "" if lag is None else f", {span_text(lag)} behind the source"
+    reason = f"apply_every is {span_text(known['apply_every'])}: a cycle after that applies what is captured"
+    return Verdict(Level.GOOD, f"waits until {until}{behind}", reason, as_of=as_of)
 
 
 def _lag_unknown(facts: Facts, known: dict[str, Any]) -> Verdict:

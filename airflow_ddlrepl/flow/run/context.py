@@ -166,7 +166,7 @@ class RunContext:
 
     def _reported_targets(self) -> frozenset[str]:
         """Return the targets that an earlier stage of this run has found not to answer: it has failed for them."""
-        if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
+        if is_of_one_process(self):
             return frozenset()
         rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
         return frozenset(row.target for row in rows if row.target is not None and row.is_a(Unreachable))
@@ -268,6 +268,11 @@ class RunContext:
             self.repository.close()
 
 
+def is_of_one_process(run: RunContext) -> bool:
+    """Does one process do all stages of the run, or one of them for itself? Others may have the same id later."""
+    return run.run_id in (this_holder(), _this_run())
+
+
 def beside(run: RunContext) -> RunContext:
     """Return another context of a run, for a thread of its own: it holds the same lock, and opens its own connections.
 
@@ -275,6 +280,7 @@ def beside(run: RunContext) -> RunContext:
     """
     found = RunContext(run.channel, run.runner, run.run_id, run.user)
     found._lock, found.log_identity, found.stage = run._lock, run.log_identity, run.stage
+    found.targets.applies_now = run.targets.applies_now
     return found
 
 

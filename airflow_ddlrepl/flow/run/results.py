@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -28,6 +29,11 @@ class Printable:
         seconds = found.pop("seconds", None)
         lines = [f"{name}: {_shown(value)}" for name, value in worth_showing(found)]
         return as_lines([*(lines or [NOTHING]), *([f"took {seconds} s"] if seconds else [])])
+
+
+def wait_text(found: Mapping[str, str]) -> str:
+    """Return in words that changes wait for a target's `apply_every`. found: since and until when."""
+    return f"waits until {found['until']} (apply_every): changes were last applied at {found['since']}"
 
 
 def _plain(value: Any) -> Any:
@@ -87,7 +93,8 @@ class Adapted(Printable):
     """This is what adapt did: kinds of change, statements run, tables that wait for a refresh and why.
 
     discarded: changes that a target does not take, by table and reason. new_targets: by name, what became of targets
-    that were not prepared for the channel. executed: the statements, with their target. conflicts: as in Integrated.
+    that were not prepared for the channel. executed: the statements, with their target. conflicts, waiting: as in
+    Integrated.
     """
 
     changes: dict[str, int] = field(default_factory=dict)
@@ -100,6 +107,7 @@ class Adapted(Printable):
     new_targets: dict[str, str] = field(default_factory=dict)
     executed: tuple[Executed, ...] = ()
     conflicts: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ class Integrated(Printable):
     discarded: changes that a target does not take, by table and reason. sequences: how many were set, and how many
     statements changed them or the defaults that draw from them. conflicts: changes that found another row at the target
     than they were made to, by table, conflict, its answer and what became of them. warnings: what a person should know
-    of what was written.
+    of what was written. waiting: targets whose changes are not applied yet (`apply_every`): since and until when.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -136,6 +144,7 @@ class Integrated(Printable):
     sequences: dict[str, int] = field(default_factory=dict)
     conflicts: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    waiting: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def and_then(self, more: Integrated) -> Integrated:
         """Return the sum of this result and a later one, with the later positions."""
@@ -144,7 +153,8 @@ class Integrated(Printable):
         sequences = dict(Counter(self.sequences) + Counter(more.sequences))
         conflicts = dict(Counter(self.conflicts) + Counter(more.conflicts))
         warnings = tuple(dict.fromkeys((*self.warnings, *more.warnings)))
-        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences, conflicts, warnings)
+        done = (seconds, expired, dict(left), sequences, conflicts, warnings)
+        return Integrated(dict(rows), more.positions, *done, more.waiting)
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,7 @@ class Replicated(Printable):
         if self.integrate.sequences:
             lines.append(f"sequences: {_shown(self.integrate.sequences)}")
         lines += [f"target {name}: {what}" for name, what in self.adapt.new_targets.items()]
+        lines += [f"target {name} {wait_text(wait)}" for name, wait in self.integrate.waiting.items()]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"conflicts: {n} x {what}" for what, n in self.conflicts.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]

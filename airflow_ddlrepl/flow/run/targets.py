@@ -26,6 +26,7 @@ class ChannelTargets:
     find_reported: returns the targets that an earlier stage of this run has found, and reported, not to answer.
     failed: by name, what is wrong with those that the run leaves out. away: those that an earlier stage has failed for.
     ready: those that are known to be prepared. new: by name, what became of those that were not prepared.
+    applies_now: none of them waits by `apply_every` in this run.
     """
 
     def __init__(self, channel: Channel, find_reported: Callable[[], frozenset[str]]) -> None:
@@ -34,6 +35,7 @@ class ChannelTargets:
         self.away: set[str] = set()
         self.ready: set[str] = set()
         self.new: dict[str, str] = {}
+        self.applies_now = False
         self._find_reported = find_reported
         self._connected: dict[str, TargetPort] = {}
         self._databases: dict[str, str] = {}

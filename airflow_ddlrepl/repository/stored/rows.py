@@ -253,6 +253,14 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplyRow:
+    """An apply row says when the last apply of changes at a target began, and the token of the run that did it."""
+
+    at: datetime
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorRow:
     """An error row is one error that ended a run."""
 

@@ -21,6 +21,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import offer_session, withdraw_session
 from tests.conftest import Databases
+from tests.support.lakes.apply_times import LONG_AGO, last_applied, set_every
 from tests.support.lakes.channel import Lake
 from tests.support.lakes.warm_spark import warm_runner
 
@@ -74,6 +75,32 @@ def test_a_run_without_anything_new_asks_for_no_session(
     lake.at_source("insert into t values (2)")
     with pytest.raises(AssertionError, match="a session is asked for"):
         lake.replicate()
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_lake_that_waits_to_be_applied_to_asks_for_no_session(
+    databases: Databases, tmp_path: Path, lake_spark: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(databases.source, tmp_path)
+    lake.at_source("create table t (id int primary key)")
+    lake.activate()
+    set_every(lake)
+    lake.at_source("insert into t values (1)")
+    lake.settle()
+
+    def offered() -> None:
+        raise AssertionError("a session is asked for")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "offered_session", offered)
+        lake.at_source("insert into t values (2)", "alter table t add v text default 'x'", "insert into t values (3)")
+        done = lake.replicate()
+        assert done.capture.rows == 2 and done.integrate.waiting
+        last_applied(lake, LONG_AGO)
+        with pytest.raises(AssertionError, match="a session is asked for"):
+            lake.replicate()
+    lake.settle()
+    assert [row["v"] for row in lake.read(TableName("public", "t"))] == ["x", "x", "x"]
 
 
 OF_SOMEBODY = {
