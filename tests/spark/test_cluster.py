@@ -142,10 +142,10 @@ def test_operators_on_a_cluster(cluster: Cluster, databases: Databases, tmp_path
     """Trail in a folder that all share; a key and a password that nobody else may see. A table is staged by both."""
     replica = shop(cluster, databases, tmp_path, (tmp_path / "trail").as_uri())
     run(replica.source, "CREATE TABLE big (id int PRIMARY KEY, note text)", ROWS.format(table="big", first=1))
-    run(replica.source, "CREATE TABLE many (id int PRIMARY KEY)")
+    run(replica.source, "CREATE TABLE many (id int PRIMARY KEY, note text)")
     with Spy() as spy:
         replica.ddlrepl("activate")
-        run(replica.source, "INSERT INTO many SELECT generate_series(1, 400000)")
+        run(replica.source, "INSERT INTO many SELECT i, md5(i::text) FROM generate_series(1, 300000) i")
         replica.operators("capture", "integrate")
     replica.check_equal()
     activated, captured, integrated = replica.apps()
