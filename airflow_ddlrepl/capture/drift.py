@@ -139,10 +139,8 @@ def _parent_dropped_at(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | Non
 
 
 def _has_new_shape(table: Table, latest: Mapping[int, Revision], joins: Joins, types: TypeSystem) -> bool:
-    if not belongs(table, latest, joins):
-        return False
     known = shape_of(latest, table.id)
-    if known is table:
+    if known is table or not belongs(table, latest, joins):
         return False
     if known is None:
         return not table.unlogged

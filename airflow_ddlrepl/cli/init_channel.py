@@ -14,11 +14,11 @@ import typer
 
 from airflow_ddlrepl.cli.command import command
 from airflow_ddlrepl.cli.open_channel import command_name, connected
-from airflow_ddlrepl.cli.propose.answers import Answers, answers, target_name
 from airflow_ddlrepl.cli.propose.secrets import known
 from airflow_ddlrepl.errors import ConfigError
 
 if TYPE_CHECKING:
+    from airflow_ddlrepl.cli.propose.answers import Answers
     from airflow_ddlrepl.config.sections.channel import Channel
 
 _WHERE = "URL or Airflow connection id. 'postgresql://app:${APP_PASSWORD}@host/shop' takes a variable"
@@ -45,12 +45,15 @@ def init(
     Asks for what no option says. Exit code 1 when something has to be done before `activate`, 4 when the target does
     not answer.
     """
+    from airflow_ddlrepl.cli.propose.answers import answers
+
     given = answers(file, source, target, channel, table or [], is_overwriting=force)
     return propose(given)
 
 
 def propose(answers: Answers) -> Any:
     """Write the channel file for these answers, and return the proposal. Raises what the source raises."""
+    from airflow_ddlrepl.cli.propose.answers import target_name
     from airflow_ddlrepl.cli.propose.channel_text import Draft, bare, channel_text, schema_patterns
     from airflow_ddlrepl.cli.propose.found_tables import inspect_places
     from airflow_ddlrepl.cli.propose.proposal import Proposal

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from click import style
+from typer import style
 
 from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.visible import visible

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step
 from airflow_ddlrepl.engines.target_state import (
@@ -33,6 +31,10 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.server_facts import ServerFacts as ServerFacts
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.adapt.program.program import Program
+    from airflow_ddlrepl.adapt.target_facts import Renderer
 
 
 class Loader(Protocol):

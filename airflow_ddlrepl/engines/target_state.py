@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.change import EventKind
@@ -22,6 +21,9 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 from airflow_ddlrepl.notation.refresh_options import RefreshOptions
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice
 
 WAITING = (TableStatus.PENDING, TableStatus.NEW)
 """A table in one of these states waits for a refresh."""

@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.table import Column, Table, columns_from_json, plain_
 
 # In JSON a quote inside a text is escaped, so these are found as names only.
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
-_NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["(?:[^"\\]|\\.)*",\s*"(?:[^"\\]|\\.)*"\])')
+_NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\])')
 _TYPE_ID = re.compile(rf'"{TYPE_ID}":\s*(\d+)')
 _NO_TYPES = re.compile(r'"types":\s*\[\]')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
@@ -27,6 +27,7 @@ _TEXT = "storage"  # the field that holds the text until it is read
 _OTHERS = tuple(one.name for one in fields(Table) if one.name != _TEXT)
 _BEGIN = '"columns":'
 _END = re.compile(r'\],(?:"key":| "key":| "storage":)')  # as we write it, with spaces, and in the order of jsonb
+_COLUMNS_END, _WITHOUT_TYPES = '],"key":', '"types":[]'  # as we write them
 LONGEST = 1 << 14  # characters of columns that are shared
 MOST_TEXTS = 1 << 15
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -58,13 +59,13 @@ class _Unread:
         if name == "id" and (found := _ID.match(text)):
             self.answers[name] = int(found[1])
         elif name == "name" and (found := _NAME.match(text)):
-            self.answers[name] = TableName(*json.loads(found[1]))
+            self.answers[name] = TableName(*(json.loads(found[1]) if "\\" in found[1] else found.group(2, 3)))
         elif name == "is_partitioned" and _NOT_PARTITIONED.search(text):
             self.answers[name] = False
         elif name == "types" and _NO_TYPES.search(text):
             self.answers[name] = ()
         elif name == "type_ids":
-            self.answers[name] = frozenset(map(int, _TYPE_ID.findall(text)))
+            self.answers[name] = _type_ids(text)
         return name in self.answers
 
 
@@ -117,6 +118,15 @@ def table_text(table: Table, more: Mapping[str, Any] | None = None) -> str:
     del data["columns"]
     head = f'{{"id":{data.pop("id")},"name":{_encode(data.pop("name"))},"columns":['
     return f"{head}{','.join(map(_column_text, table.columns))}],{_encode({**data, **(more or {})})[1:]}"
+
+
+def beside_table(text: str) -> dict[str, Any]:
+    """Return the object of a target's text of a table where it has settings, a suspension or a partial refresh.
+
+    text: as the server gives jsonb. Most have none, and are not read: the result is empty then.
+    """
+    is_plain = '"properties": ""' in text and '"suspension": ' not in text and '"partial": ' not in text
+    return {} if is_plain else dict(json.loads(text))
 
 
 def with_tables(data: Mapping[str, Any], **tables: tuple[Table, ...]) -> str:
@@ -178,6 +188,20 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
 @lru_cache(4096)
 def _cached_columns(text: str) -> tuple[Column, ...]:
     return columns_from_json(json.loads(text))
+
+
+def _type_ids(text: str) -> frozenset[int]:
+    """Return the ids of all types in a table's text; those of equal columns are looked for once."""
+    begin = text.find(_BEGIN)
+    end = text.find(_COLUMNS_END, begin)
+    if 0 <= begin < end and text.find(_WITHOUT_TYPES, end) > 0:
+        return _type_ids_in(text[begin:end])
+    return frozenset(map(int, _TYPE_ID.findall(text)))
+
+
+@lru_cache(4096)
+def _type_ids_in(columns: str) -> frozenset[int]:
+    return frozenset(map(int, _TYPE_ID.findall(columns)))
 
 
 def _column_text(column: Column) -> str:

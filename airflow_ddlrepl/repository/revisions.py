@@ -130,7 +130,9 @@ class Revisions(Base):
             return self._read(lambda query: query.where(here, revisions.c.table_id == table_id))
         now = self._stand(channel)
         if self._whole.get(channel, (None, []))[0] != now:
-            self._whole[channel] = (now, self._read(lambda query: query.where(here)))
+            stand, newest = self._newest.get(channel, (None, {}))
+            is_all = stand == now and len(newest) == now[0]  # each table has one revision
+            self._whole[channel] = (now, [*newest.values()] if is_all else self._read(lambda query: query.where(here)))
         return list(self._whole[channel][1])
 
     def revisions_of(self, channel: str, table_ids: Collection[int]) -> dict[int, list[Revision]]:
@@ -171,10 +173,10 @@ class Revisions(Base):
         order = (revisions.c.table_id, revisions.c.number)
         with self._database.read() as connection:
             query = narrow(select(*_MARK)).order_by(*order)
-            marks = [tuple(row) for row in connection.execute(query)] if self._known else None
+            marks = [tuple(row) for row in connection.execute(query).all()] if self._known else None
             if marks is None or not self._known.keys() >= set(marks):
                 query = narrow(select(*_MARK, *_REST)).order_by(*order)
-                rows = [tuple(row) for row in connection.execute(query)]
+                rows = [tuple(row) for row in connection.execute(query).all()]
                 marks = [row[: len(_MARK)] for row in rows]
                 for mark, row in zip(marks, rows, strict=True):
                     if mark not in self._known:

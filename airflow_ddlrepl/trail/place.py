@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, Any
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DiskFull, TrailError, Unreachable
 from airflow_ddlrepl.trail.checksum import Checksum
@@ -41,6 +38,9 @@ class Place:
     """
 
     def __init__(self, url: str) -> None:
+        from fsspec.core import url_to_fs
+        from fsspec.implementations.local import LocalFileSystem
+
         if redact(url) != url:
             raise TrailError(
                 f"the trail's URL {redact(url)} holds a password, which would be stored in many places",
@@ -48,7 +48,7 @@ class Place:
                 hint="set the password in the environment instead: AWS_…, FSSPEC_…",
             )
         try:
-            self.fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+            self.fs, root = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise TrailError(
                 f"the trail {redact(url)!r} has no file system in this Python: {redact(str(error))}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.streams.calls.section import PROCEDURES
+from airflow_ddlrepl.streams.calls import section
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def named(cell: str) -> set[str]:
 
 def test_every_procedure_and_view_has_a_row() -> None:
     known = set().union(*(named(procedure) for procedure, _, _ in rows()))
-    ours = {OTHERWISE.get(name, name.upper()) for name in PROCEDURES}
+    ours = {OTHERWISE.get(name, name.upper()) for name in section.procedures()}
     assert sorted((ours | set(NAMED.split())) - known) == []
 
 
@@ -48,7 +48,7 @@ def test_the_tests_of_a_row_exist_and_call_its_procedures(procedures: str, tests
     places = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", tests)
     texts = [(ROOT / file).read_text(encoding="utf-8") for file, _ in places]
     assert places and all(f"def {test}(" in text for (_, test), text in zip(places, texts, strict=True) if test)
-    ours = {name for name in PROCEDURES if OTHERWISE.get(name, name.upper()) in named(procedures)}
+    ours = {name for name in section.procedures() if OTHERWISE.get(name, name.upper()) in named(procedures)}
     if "DBMS_RULE_ADM" in procedures or "`DBMS_STREAMS_ADM`" not in procedures:
         ours.discard("remove_client_rule")
     else:

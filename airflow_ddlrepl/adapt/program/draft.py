@@ -102,8 +102,9 @@ class Draft:
         self, before: Mapping[int, TableState], low: Position, high: Position, catch_up: CatchUp | None
     ) -> Program:
         """Return the finished program; its slices end before `high`. before: the target's tables before it."""
-        for table_id in list(self.states):
-            self.close(table_id, LogKey(high, START_OF_TRANSACTION))
+        end = LogKey(high, START_OF_TRANSACTION)
+        for table_id in [i for i in self.states if self.since.get(i, end) < end]:
+            self.close(table_id, end)
         ends = {i: self.states[i] for i in self.ends_as if i in self.states}
         if catch_up is not None:
             own = {i: s for i, s in self.states.items() if i in catch_up.only or i not in before}

@@ -66,19 +66,26 @@ class ChannelAt:
     def target_name(self, name: TableName) -> TableName:
         """Return the name that a source's table has at the target.
 
-        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say. At a target
-        with a Replicat MAP says both; a table that no MAP lists is not there, and has its own name here.
+        Its name: as table_properties say. At a target with a Replicat MAP says both; a table that no MAP lists is not
+        there, and has its own name here.
         """
         place = self.place
         if place.replicat is not None:
             return target_of(name, place.replicat) or name
+        called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, name)), name.name)
+        is_second = place.history is History.CHANGELOG and is_further(self.target)
+        return TableName(self.target_schema(name), f"{called}_changelog" if is_second else called)
+
+    def target_schema(self, name: TableName) -> str:
+        """Return the schema of a source's table at the target: the target's `schemas` come before integrate_schema."""
+        place = self.place
+        if place.replicat is not None:
+            return self.target_name(name).schema
         schema = place.schemas.get(name.schema)
         if schema is None:
             actions = (a for a in self.channel.source_actions() if a.integrate_schema is not None and a.adds(name))
             schema = next((a.integrate_schema for a in actions), None)
-        called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, name)), name.name)
-        is_second = place.history is History.CHANGELOG and is_further(self.target)
-        return TableName(schema or name.schema, f"{called}_changelog" if is_second else called)
+        return schema or name.schema
 
     def replays(self, name: TableName) -> bool:
         """Return whether the target runs the text of the statements on a table."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_ddlrepl.errors import ConfigError, LocationUnusable
-from airflow_ddlrepl.hvr.profile import of_scheme
 from airflow_ddlrepl.known_engines import ENGINES, UNFIT, scheme_of
 from airflow_ddlrepl.notation.environment import expand, home
 
@@ -176,6 +175,8 @@ def _only(scheme: str) -> str:
     if scheme.lower() in UNFIT:
         return UNFIT[scheme.lower()]
     hint = f"supported are {', '.join(f'{known}://…' for known in ENGINES)}"
+    from airflow_ddlrepl.hvr.profile import of_scheme
+
     profile = of_scheme(scheme)
     if profile is None:
         return hint

@@ -11,7 +11,6 @@ from pydantic import Field, field_validator, model_validator
 from airflow_ddlrepl.config.sections.places import Place
 from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.notation.section import Seconds
-from airflow_ddlrepl.streams.calls.administration import CreateCapture
 from airflow_ddlrepl.streams.calls.procedure import Procedure, StreamsType
 from airflow_ddlrepl.streams.calls.section import StreamsParameters
 
@@ -86,7 +85,7 @@ class Streams(StreamsParameters):
 
     def _capture_calls(self) -> Iterator[Procedure]:
         for one in self.calls:
-            if isinstance(one, CreateCapture) or getattr(one, "streams_type", None) == StreamsType.CAPTURE:
+            if one.name == "create_capture" or getattr(one, "streams_type", None) == StreamsType.CAPTURE:
                 yield one
 
     def subset_tables(self) -> Iterator[str]:

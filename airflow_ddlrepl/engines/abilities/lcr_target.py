@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.streams.apply_message import ApplyMessage
-from airflow_ddlrepl.streams.condition.tree import Truth
-from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass, RowLcr
-from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from airflow_ddlrepl.ddl.sql.statement_code import Code
+    from airflow_ddlrepl.streams.apply_message import ApplyMessage
+    from airflow_ddlrepl.streams.condition.tree import Truth
     from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
+    from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass, RowLcr
+    from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 Result = TypeVar("Result")
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.ability import Ability, Lack
-from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Applied, CutOver, Fence, TargetWork
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.comparing import RepairTask
 
 
 class HasOwnColumns(Ability):

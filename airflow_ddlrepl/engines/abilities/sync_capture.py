@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from airflow_ddlrepl.capture.captured_table import CapturedTable
 from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.trail.manifest import Part
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.streams.rules.client import Client
 
 NUMBER_BITS = 32
 """A position of the feed is the number of its window, then in so many bits that of the transaction in it, from 1 on."""

@@ -21,12 +21,10 @@ from airflow_ddlrepl.engines.abilities.of_target import (
 )
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.abilities.sequences import HasSequences
-from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin, marked, marked_session, missing_rights
 from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
@@ -58,6 +56,8 @@ from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.adapt.program.program import Program
+    from airflow_ddlrepl.engines.comparing import RepairTask
+    from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
     from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
     from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
@@ -142,7 +142,7 @@ class PostgresTarget(
         return EmptiedServerFacts(self.connection)
 
     def renderer(self) -> PostgresDdl:
-        return PostgresDdl(self.facts().version)
+        return _renderer(self.facts().version)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
@@ -304,3 +304,10 @@ def _staging_stem(holder: str) -> str:
 def _shadow_stem(holder: str) -> str:
     """Return how the names of a channel's shadow tables begin."""
     return f"r_{hashlib.sha256(holder.encode()).hexdigest()[:12]}_"
+
+
+def _renderer(version: int) -> PostgresDdl:
+    """Return what writes SQL of schema changes; a status imports nothing of it."""
+    from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+
+    return PostgresDdl(version)

@@ -23,7 +23,6 @@ from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, tables_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
-from airflow_ddlrepl.flow.client_states.lines import client_lines
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
@@ -150,8 +149,7 @@ class Status:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
         lines += [
-            *client_lines(self.clients),
-            *_apply_lines(self.apply),
+            *_streams_lines(self.clients, self.apply),
             *map(str, self.functions),
             *self.disabled,
             *failure_lines(self.failures, self.disabled),
@@ -258,12 +256,14 @@ def _with_captured(clients: list[dict[str, Any]], captured: Position, ahead: int
     return with_captured(clients, captured, ahead)
 
 
-def _apply_lines(applied: list[dict[str, Any]]) -> list[str]:
-    if not applied:
+def _streams_lines(clients: list[dict[str, Any]], applied: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of clients of Streams; a channel without any imports nothing of them."""
+    if not (clients or applied):
         return []
     from airflow_ddlrepl.flow.admin.apply_status import apply_lines
+    from airflow_ddlrepl.flow.client_states.lines import client_lines
 
-    return apply_lines(applied)
+    return [*client_lines(clients), *apply_lines(applied)]
 
 
 def _ends(context: RunContext, source: _Source) -> tuple[Position, Position]:

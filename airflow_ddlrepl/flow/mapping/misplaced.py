@@ -31,9 +31,9 @@ def misplaced(at: ChannelAt, now: TableState, known: Revision | None) -> str:
             f"no MAP lists {known.table.name} for it: {now.name} stays as it is and gets no more rows; drop it, or let"
             " MAP list the name"
         )
-    wanted = at.target_name(known.table.name)
-    if wanted.schema == now.name.schema:
+    if at.target_schema(known.table.name) == now.name.schema:
         return ""
+    wanted = at.target_name(known.table.name)
     return (
         f"it stays {now.name}, although `schemas` or integrate_schema say {wanted} since it was loaded: set them back,"
         " or name the database as another target with these schemas, which is loaded beside it"

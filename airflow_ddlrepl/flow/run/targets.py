@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.adapt.target_facts import TargetServer
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.places import Target, named_in_file
@@ -14,6 +14,9 @@ from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.adapt.target_facts import TargetServer
 
 log = logging.getLogger("ddlrepl")
 AGAIN_SECONDS = 2
@@ -129,6 +132,8 @@ def about_target(name: str, error: DdlReplError) -> DdlReplError:
 
 def server_alone(facts: ServerFacts) -> TargetServer:
     """Return what is known of a target's server without the source."""
+    from airflow_ddlrepl.adapt.target_facts import TargetServer
+
     known = (facts.type_system, facts.version, facts.extensions)
     able = (facts.has_collation, facts.has_builtin)
     return TargetServer(*known, *able, computes=facts.traits is not None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from airflow_ddlrepl.notation.import_findings import Entry, Fate, entries
-from airflow_ddlrepl.streams.calls.section import PROCEDURES
+from airflow_ddlrepl.streams.calls.section import procedures
 
 _SAME_NAME = {"remove_client_rule": "REMOVE_RULE"}
 TAKEN = {
-    f"{one.package}.{_SAME_NAME.get(name, name.upper())}": one for name, one in PROCEDURES.items() if one.is_imported
+    f"{one.package}.{_SAME_NAME.get(name, name.upper())}": one for name, one in procedures().items() if one.is_imported
 }
 """The procedures that are taken, by PACKAGE.NAME."""
 _QUEUES = "messages lie in the trail, and are passed on by the channel's runs"

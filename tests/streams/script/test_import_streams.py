@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.notation.import_findings import Fate
-from airflow_ddlrepl.streams.calls.section import PROCEDURES
+from airflow_ddlrepl.streams.calls.section import procedures
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.script.compile import Compiler, compile_script
 from airflow_ddlrepl.streams.script.importing import import_streams
@@ -248,7 +248,7 @@ def test_mappings_between_message_formats_are_no_transformations_of_rules() -> N
     assert calls(found) == []
     ((line, what, why),) = findings(found, Fate.ATTENTION)
     assert (line, what) == (2, "CREATE_TRANSFORMATION") and "maps formats of messages" in why
-    assert not [name for name, one in PROCEDURES.items() if one.package == "DBMS_TRANSFORM" or "mapping" in name]
+    assert not [name for name, one in procedures().items() if one.package == "DBMS_TRANSFORM" or "mapping" in name]
     page = (Path(__file__).parents[3] / "docs" / "streams.md").read_text()
     assert page.count("DBMS_TRANSFORM") == 1
     assert "| `DBMS_TRANSFORM` | none: it maps formats of messages" in page

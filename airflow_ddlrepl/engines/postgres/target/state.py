@@ -33,7 +33,7 @@ from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
-from airflow_ddlrepl.model.stored import stored, table_text
+from airflow_ddlrepl.model.stored import beside_table, stored, table_text
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.model.visibility import stored_visibility
 
@@ -80,6 +80,7 @@ WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state 
   AND l.table_id = ANY (%s)
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
+_ALL = b"SELECT count(*), sum(hash_record_extended(ROW(xmin, ctid), 0)) FROM ddlrepl.tables WHERE channel = %s"
 TABLES = (
     "position",
     "tables",
@@ -101,7 +102,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], TableState] = {}
-        self.whole: dict[str, tuple[bytes | None, dict[int, TableState]]] = {}
+        self.whole: dict[str, tuple[tuple[Any, ...] | None, dict[int, TableState]]] = {}
 
 
 _known: WeakKeyDictionary[Connection[Any], _Known] = WeakKeyDictionary()
@@ -232,26 +233,22 @@ def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, T
     What this connection has read before is not read again: the places of the rows' versions show what is new.
     """
     known = _known.setdefault(connection, _Known())
-    where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
-    row = connection.execute(f"SELECT sha256(string_agg({version}, ',')::bytea) {where}".encode(), [channel]).fetchone()
-    mark = row[0] if row is not None else None
-    if known.whole.get(channel, (b"",))[0] != mark:
-        known.whole[channel] = mark, _read_new(connection, channel, known.rows, where, version)
+    mark = connection.execute(_ALL, [channel]).fetchone()
+    if channel not in known.whole or known.whole[channel][0] != mark:
+        known.whole[channel] = mark, _read_new(connection, channel, known)
     return dict(known.whole[channel][1])
 
 
-def _read_new(
-    connection: Connection[Any], channel: str, known: dict[tuple[str, str], TableState], where: str, version: str
-) -> dict[int, TableState]:
+def _read_new(connection: Connection[Any], channel: str, known: _Known) -> dict[int, TableState]:
     """Return the table states by table id, those of row versions that are not known read anew."""
+    where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
-    found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
+    found = {table_id: known.rows.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, table_state in found.items() if table_state is None]:
-        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties',"
-        columns += " shape -> 'suspension', shape -> 'partial'"
-        rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
-        for mark, *row in rows:
-            found[row[0]] = known[channel, mark] = _table_state(connection, row)
+        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot"
+        new = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
+        for mark, *row in new.fetchall():
+            found[row[0]] = known.rows[channel, mark] = _table_state(connection, row)
     return {table_id: table_state for table_id, table_state in found.items() if table_state is not None}
 
 
@@ -263,7 +260,12 @@ def has_loaded(connection: Connection[Any], channel: str) -> bool:
 
 
 def is_waiting(connection: Connection[Any], channel: str) -> bool:
-    """Is there a table of the channel that waits here for a refresh?"""
+    """Is there a table of the channel that waits here for a refresh?
+
+    The server would look into each shape: a session that has read the states knows the answer.
+    """
+    if connection in _known and channel in _known[connection].whole:
+        return any(one.state in WAITING or one.awaits_rows for one in _read_table_states(connection, channel).values())
     some_rows = "state = 'live' AND shape -> 'partial' -> 'until' = 'null'"
     waits = f"SELECT FROM ddlrepl.tables WHERE channel = %s AND (state = ANY (%s) OR {some_rows})"
     row = connection.execute(f"SELECT EXISTS ({waits})".encode(), [channel, [*WAITING]]).fetchone()
@@ -383,14 +385,16 @@ def _row(connection: Connection[Any], table_state: TableState) -> tuple[Any, ...
 
 
 def _table_state(connection: Connection[Any], row: Sequence[Any]) -> TableState:
-    table_id, schema, name, shape, state, snapshot, properties, suspension, partial = row
+    table_id, schema, name, shape, state, snapshot = row
+    more = beside_table(shape)
+    suspension, partial = more.get("suspension"), more.get("partial")
     return TableState(
         int(table_id),
         TableName(loaded(connection, schema), loaded(connection, name)),
         stored(as_dumped(connection, shape)),
         TableStatus(state),
         stored_visibility(snapshot) if snapshot else None,
-        settings_from_text(loaded(connection, properties or "")),
+        settings_from_text(loaded(connection, more.get("properties") or "")),
         Suspension.from_json(loaded(connection, suspension)) if suspension else None,
         PartialRefresh.from_json(partial) if partial else None,
     )

@@ -19,6 +19,7 @@ _ANY = ("UTF8", "SQL_ASCII")
 _encodings: WeakKeyDictionary[Connection[Any], str] = WeakKeyDictionary()  # asked for each text of thousands of tables
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _SIGN = "\x1a"
+_SIGN_TEXT = json.dumps(_SIGN)[1:-1]
 _WRITTEN = re.compile(r"\\(?:u001a([0-9a-f]{4});|.)")
 
 
@@ -43,14 +44,16 @@ def encodable(connection: Connection[Any], text: str) -> str:
 
 def as_dumped(connection: Connection[Any], text: str) -> str:
     """Return JSON that `dumped` has written with all its characters. text: as the server tells it."""
-    if _encoding(connection) in _ANY:
+    if _SIGN_TEXT not in text or _encoding(connection) in _ANY:
         return text
     return _WRITTEN.sub(lambda found: f"\\u{found[1]}" if found[1] else found[0], text)
 
 
 def loaded(connection: Connection[Any], value: Any) -> Any:
     """Return a value of JSON that `dumped` has written with all its characters. value: as the driver gives it."""
-    return value if _encoding(connection) in _ANY else json.loads(as_dumped(connection, json.dumps(value)))
+    if (isinstance(value, str) and _SIGN not in value) or _encoding(connection) in _ANY:
+        return value
+    return json.loads(as_dumped(connection, json.dumps(value)))
 
 
 def _encoding(connection: Connection[Any]) -> str:
