@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyiceberg.table import StaticTable
+
 from airflow_ddlrepl.model.names import TableName
 from tests.support.lakes.reader import rows_at
 from tests.support.lakes.warm_spark import warm_runner
@@ -59,6 +61,10 @@ class Single(ABC):
         seen = self.somebody().table(f"lake.{name.schema}.`{name.name}`")
         assert (seen.columns, seen.count()) == (columns, len(found))
         return sorted((dict(zip(columns, row, strict=True)) for row in found), key=str)
+
+    def table(self, name: TableName) -> Any:
+        """A table as PyIceberg reads it."""
+        return StaticTable.from_metadata(self.pointers()[name])
 
     def snapshots(self, name: TableName) -> int:
         """How many snapshots a table has: none is expired."""

@@ -74,6 +74,9 @@ class PiecewisePointers(Pointers):
         if (base := self.catalog.of(name)) is not None:
             publication(connection).steps.append(self._known(Step(None, name, base, base)))
 
+    def remove_old(self, name: TableName, before: float) -> int:
+        return self.catalog.remove_old(name, before)
+
 
 def _steps(moves: Sequence[Move], finished: dict[TableName, str]) -> Iterator[Step]:
     """Yield the steps of moves that change something; a table that is made in place of another one is one step."""

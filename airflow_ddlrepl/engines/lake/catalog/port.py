@@ -79,3 +79,10 @@ class Pointers(ABC):
     @abstractmethod
     def remove(self, connection: Connection, name: TableName) -> None:
         """Remove a table where there is one, at the end of the open transaction; its files stay."""
+
+    def remove_old(self, name: TableName, before: float) -> int:
+        """Remove old files of a table that the catalog keeps outside of the table's folder; return how many.
+
+        before: the moment, in seconds since 1970, before which they were written.
+        """
+        return 0

@@ -170,11 +170,16 @@ class _OneByOne(_Publisher):
         self._is_published(intent, piecewise_steps.Publication.from_json(intent.steps))
 
     def _is_published(self, intent: Intent, found: piecewise_steps.Publication) -> bool:
-        besides = self.piecewise.publish(found)
+        besides = self.piecewise.publish(found, partial(self._is_open, intent))
         reach("lake.published")
         with writing(self.location) as connection:
             end_intent(connection, intent, is_published=besides is not None, besides=besides or ())
         return besides is not None
+
+    def _is_open(self, intent: Intent) -> bool:
+        with reading(self.location) as connection:
+            now = open_intent(connection, location_of(self.location).catalog)
+        return now is not None and now.mark == intent.mark
 
 
 @dataclass

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.abilities.maintenance import Maintained, Thresholds
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
 from airflow_ddlrepl.engines.lake.catalog.window import TARGET_FILE_SIZE, Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, java_table
+from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.merge.refusals import refusals
 from airflow_ddlrepl.engines.lake.target.state import hold
 from airflow_ddlrepl.engines.target_state import Fence
@@ -56,14 +58,14 @@ def change(window: Window, name: TableName, thresholds: Thresholds) -> Maintaine
 
 
 def remove_files(window: Window, name: TableName) -> int:
-    """Remove, from a table's folder, old files that none of its snapshots and metadata files has; return how many."""
+    """Remove old files of a table that none of its snapshots and metadata files has; return how many."""
     spark = window.spark
     table = java_table(spark, window.table(name))
     if not _may_expire(table):
         return 0
-    oldest = int((time.time() - ORPHAN_SECONDS) * 1000)
-    found = _actions(spark).deleteOrphanFiles(table).olderThan(oldest).usePrefixListing(True).execute()
-    return int(found.orphanFilesCount())
+    oldest = time.time() - ORPHAN_SECONDS
+    found = _actions(spark).deleteOrphanFiles(table).olderThan(int(oldest * 1000)).usePrefixListing(True).execute()
+    return int(found.orphanFilesCount()) + pointers(location_of(window.location)).remove_old(name, oldest)
 
 
 def _compact(spark: SparkSession, table: Any, thresholds: Thresholds) -> tuple[int, int]:

@@ -2,64 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.lake.catalog import publishing
-from airflow_ddlrepl.engines.lake.catalog.piecewise import publish
-from airflow_ddlrepl.engines.lake.catalog.piecewise.publish import Piecewise
 from airflow_ddlrepl.engines.lake.connection import session
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.ports.work import InProcess
+from tests.support.lakes.interrupted import SHOP, WORK, Meanwhile, killed, suspended
 from tests.support.lakes.single import Single
 from tests.support.lakes.story import tell
 from tests.support.replica import Replica
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
 ORDERS, LOG, SUMS, NEW = (TableName("public", name) for name in ("orders", "log", "sums", "new"))
-SHOP = (
-    "create table orders (id int primary key, amount int)",
-    "insert into orders select i, 0 from generate_series(1, 20) i",
-    "create table sums (id int primary key, total int)",
-    "insert into sums values (1, 0)",
-    "create table log (what text)",
-    "alter table log replica identity full",
-    "insert into log values ('twice'), ('twice')",
-)
-WORK = (
-    "begin; update orders set amount = amount + 1 where id < 11; update sums set total = total + 10;"
-    " insert into log values ('more'), ('more'); insert into orders select max(id) + 1, 0 from orders; commit"
-)
-
-
-class Killed(BaseException):
-    """What ends a run where it stands: nothing of it is done any more."""
-
-
-class Stopping:
-    """A fail point at which a run ends. left: how often it is passed before."""
-
-    def __init__(self, point: str, left: int = 0) -> None:
-        self.point, self.left = point, left
-
-    def __call__(self, point: str) -> None:
-        if point == self.point:
-            self.left -= 1
-            if self.left < 0:
-                raise Killed
-
-
-def killed(replica: Replica, monkeypatch: pytest.MonkeyPatch, point: str, after: int = 0) -> None:
-    """A run that ends where it passes a fail point."""
-    stop = Stopping(point, after)
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(publishing, "reach", stop)
-        patched.setattr(publish, "reach", stop)
-        replica.replicate()
 
 
 def test_a_channel_runs_with_rows_and_schema_changes(
@@ -96,7 +50,7 @@ def test_a_killed_run_is_rolled_forward(single: Single, replica: Replica, monkey
     for number, (point, after) in enumerate(points):
         before = {name: single.snapshots(name) for name in (ORDERS, SUMS, LOG)}
         replica.at_source(WORK)
-        killed(replica, monkeypatch, point, after)
+        killed(replica.replicate, monkeypatch, point, after)
         done = [single.snapshots(name) - count for name, count in before.items()]
         assert sorted(done) == sorted([1] * min(number, 3) + [0] * (3 - min(number, 3))), (point, after)
         replica.settle()
@@ -110,32 +64,9 @@ def test_a_killed_run_is_rolled_forward(single: Single, replica: Replica, monkey
     )
     for number, work in enumerate(changes):
         replica.at_source(work)
-        killed(replica, monkeypatch, "lake.renaming", number % 2)
+        killed(replica.replicate, monkeypatch, "lake.renaming", number % 2)
         replica.settle()
     assert {name.name for name in single.pointers()} == {"orders", "sums", "log"}
-
-
-class Meanwhile:
-    """Somebody who does something once, just before a table is changed."""
-
-    def __init__(self, single: Single, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.single, self.plan = single, dict[TableName, str]()
-        taken = Piecewise._is_taken
-        monkeypatch.setattr(
-            Piecewise, "_is_taken", lambda it, step, all_of: self._after(step, lambda: taken(it, step, all_of))
-        )
-
-    def _after(self, step: Any, do: Callable[[], bool]) -> bool:
-        if (text := self.plan.pop(step.origin, "")) != "":
-            self.single.somebody().sql(text)
-        return do()
-
-
-def suspended(replica: Replica) -> list[str]:
-    """The tables that the status says to be suspended."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        found = flow.status(cycle).to_json()
-    return [one["table"] for one in found["targets"]["warehouse"]["tables"] if one["state"] == "suspended"]
 
 
 def test_a_table_that_somebody_else_has_changed_stays_and_is_brought_up(

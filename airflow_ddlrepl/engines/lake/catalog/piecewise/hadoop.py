@@ -18,6 +18,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken, written_meanwhile
+from airflow_ddlrepl.engines.lake.connection.files import MADE
 from airflow_ddlrepl.engines.lake.connection.single_catalog import OF_FOLDERS
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.model.names import TableName
@@ -31,6 +32,7 @@ _USED = "ddlrepl-last-version.text"
 So a program that has the earlier one open can't take the next one's files for later versions of it.
 """
 _COMPRESSED = ("gzip", "gz")
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,20 @@ class HadoopCatalog(OneByOne):
             if _versions(folder):
                 raise written_meanwhile(name)
 
+    def remove_old(self, name: TableName, before: float) -> int:
+        folder = self._folder(name)
+        with file_refusals(name):
+            if not (there := sorted(_versions(folder))):
+                return 0
+            number, newest = there[-1]
+            _write(folder / _HINT, str(number).encode())  # it may name one that goes
+            named = {Path(one["metadata-file"]).name for one in _content(newest).get("metadata-log", ())}
+            left = [*(one for _, one in there[:-1] if one.name not in named), *folder.glob(f"*{MADE}")]
+            old = [one for one in left if _is_older(one, before)]
+            for one in old:
+                _remove(one)
+        return len(old)
+
     def require_able(self) -> None:
         with file_refusals():
             _folders(Path(self.warehouse))
@@ -105,6 +121,18 @@ def _used(folder: Path) -> int:
     return 0
 
 
+def _is_older(path: Path, before: float) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # an Iceberg writer has removed it
+        return path.stat().st_mtime < before
+    return False
+
+
+def _content(path: Path) -> Metadata:
+    text = path.read_bytes()
+    found: Metadata = json.loads(gzip.decompress(text) if text.startswith(_GZIP) else text)
+    return found
+
+
 def _has_made(folder: Path, number: int, metadata: Metadata) -> bool:
     """Make a version of a table, unless there is one of this number, or the table is gone; say whether it was made."""
     if any(there >= number for there, _ in _versions(folder)):
@@ -112,7 +140,7 @@ def _has_made(folder: Path, number: int, metadata: Metadata) -> bool:
     text, ending = json.dumps(dict(metadata)).encode(), "metadata.json"
     if metadata.get("properties", {}).get("write.metadata.compression-codec", "").lower() in _COMPRESSED:
         text, ending = gzip.compress(text), "gz.metadata.json"
-    made = folder / f"{secrets.token_hex(8)}.made"
+    made = folder / f"{secrets.token_hex(8)}{MADE}"
     try:
         made.write_bytes(text)
         os.link(made, folder / f"v{number}.{ending}")
@@ -126,7 +154,7 @@ def _has_made(folder: Path, number: int, metadata: Metadata) -> bool:
 
 def _write(path: Path, text: bytes) -> None:
     """Write a small file whole; Hadoop's checksum of an earlier one would refuse it."""
-    made = path.with_name(f"{path.name}.{secrets.token_hex(4)}.made")
+    made = path.with_name(f"{path.name}.{secrets.token_hex(4)}{MADE}")
     made.write_bytes(text)
     _checksum(path).unlink(missing_ok=True)
     made.replace(path)

@@ -58,6 +58,13 @@ class OneByOne(ABC):
     def drop(self, name: TableName, last: str) -> None:
         """Remove a table; its files stay. Raises WrittenMeanwhile TGT-112 where it has another metadata file by now."""
 
+    def remove_old(self, name: TableName, before: float) -> int:
+        """Remove the metadata files of a table that the catalog has made itself and no metadata names any more.
+
+        before: the moment, in seconds since 1970, before which they were written. Return how many there were.
+        """
+        return 0
+
     @abstractmethod
     def require_able(self) -> None:
         """Raise what is in the way of a catalog that can be read."""

@@ -55,16 +55,18 @@ class Piecewise:
             if step.origin is not None and self.catalog.of(step.origin) != step.base:
                 raise written_meanwhile(step.origin)
 
-    def publish(self, publication: Publication) -> Writes | None:
+    def publish(self, publication: Publication, is_open: Callable[[], bool]) -> Writes | None:
         """Take all steps that are not taken yet; return what the database is to do besides its own writes.
 
+        is_open: says whether no other run has ended the publication. One that took this run for killed may have, and
+        may have taken back since what a name leads to: so a name is given only while it is open.
         None: somebody else has changed all of the tables, so that nothing of the window is there.
         """
         stay = list(self._changed_by_others(publication))
         for path, old, new in publication.renames:
-            if not any(one.origin == old for one in stay):
+            if not any(one.origin == old for one in stay) and is_open():
                 self._rename(path, old, new)
-        unnamed = [step for step in publication.steps if step not in stay and not self._is_named(step)]
+        unnamed = [step for step in publication.steps if step not in stay and not self._is_named(step, is_open)]
         if len(stay) + len([one for one in unnamed if one.origin is None]) == len(publication.steps):
             return None
         for step in [*stay, *unnamed]:
@@ -127,11 +129,11 @@ class Piecewise:
             except WrittenMeanwhile:
                 log.error("somebody has written to %s while it was renamed: their table has the old name", old)
 
-    def _is_named(self, step: Step) -> bool:
+    def _is_named(self, step: Step, is_open: Callable[[], bool]) -> bool:
         """Is the table there by its name? A new one is made."""
         if step.name is None:
             return True
-        if step.origin is None:
+        if step.origin is None and is_open():
             with suppress(CannotAdapt):
                 self.catalog.add(step.name, step.new, self.content(step.new))
         return self._is_there(step.name, step)

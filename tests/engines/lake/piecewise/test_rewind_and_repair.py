@@ -1,0 +1,38 @@
+"""A lake whose tables change one after the other goes back and on again, and its rows are repaired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.model.names import TableName
+from tests.conftest import Databases
+from tests.support.lakes.rewound import tell
+from tests.support.lakes.single import KINDS, Single
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def past(request: pytest.FixtureRequest, tmp_path: Path, single: Single) -> Single:
+    """The lake in which tables are built as they were, in a catalog of the other kind."""
+    (other,) = (kind for kind in KINDS if not isinstance(single, kind))
+    folder = tmp_path / "past"
+    folder.mkdir()
+    return other(folder, request.getfixturevalue(other.server) if other.server else None)
+
+
+def shown(lake: Single) -> int:
+    """How many rows the partitions have."""
+    return sum(
+        len(lake.read(name))
+        for name in lake.pointers()
+        if name in (TableName("public", "p1"), TableName("public", "p2"))
+    )
+
+
+def test_tables_go_back_and_on_again_and_rows_are_repaired(
+    databases: Databases, tmp_path: Path, single: Single, past: Single
+) -> None:
+    tell(databases.source, tmp_path, (single, single.location), (past, past.location), shown)
