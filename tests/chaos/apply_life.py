@@ -284,7 +284,8 @@ def main() -> int:
     killed = [(given.first + at // KILLS, min(KILLS, given.kills - at)) for at in range(0, given.kills, KILLS)]
     jobs = [*killed, *((given.first + at, 0) for at in range(given.histories))]
     kills, failed = 0, []
-    with PrivateServer("source", given.version) as server:
+    settings = {"max_active_replication_origins": "100"} if given.version >= 18 else {}  # databases go a while after
+    with PrivateServer("source", given.version, settings=settings) as server:
         for number, (seed, wanted) in enumerate(jobs, 1):
             said, is_well = _told(server, seed, wanted)
             kills += wanted if is_well else 0
