@@ -42,13 +42,14 @@ def definitions(draw: st.DrawFn, oid: int, name: str) -> TypeDefinition:
 
 @st.composite
 def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
-    """Unique column names, keys of mandatory columns, types that the columns use."""
+    """Unique column names, keys of mandatory columns, types that the columns use; a partition has columns."""
     ids = sorted(draw(st.lists(st.integers(1, 6), unique=True, max_size=6)))
     names = draw(st.lists(NAMES, min_size=len(ids), max_size=len(ids), unique=True))
     oids = draw(st.lists(st.sampled_from([30001, 30002, 30003]), unique=True))
     types = [draw(definitions(oid, draw(st.sampled_from([f"t{oid}", f"u{oid}"])))) for oid in oids]
     columns = tuple(draw(columns_of(i, name, types)) for i, name in zip(ids, names, strict=True))
     key, second_key = draw(keys(columns)), draw(second_keys(columns))
+    partitions = [Partition(9, TableName("public", "m"), bound) for bound in BOUNDS if columns]
     return Table(
         table_id,
         TableName(draw(st.sampled_from(["public", "s"])), draw(NAMES)),
@@ -56,7 +57,7 @@ def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
         key=replace(key, is_primary=False) if key and second_key else key,  # a table has one primary key
         identity=draw(st.sampled_from(Identity)),
         unlogged=draw(st.booleans()),
-        partition=draw(st.sampled_from([None, *(Partition(9, TableName("public", "m"), b) for b in BOUNDS)])),
+        partition=draw(st.sampled_from([None, *partitions])),
         types=tuple(types),
         second_key=second_key,
     )
