@@ -140,6 +140,7 @@ WRITES: dict[str, Write] = {
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),
     "together": lambda r, t: r.together("shop", t).__enter__(),
     "set_dequeued": lambda r, t: r.set_dequeued("shop", "c", t, {"log": FeedPosition(1, LogKey(1, 0))}),
+    "set_last_apply": lambda r, t: r.set_last_apply("shop", t, "w", None),
     "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),
     "finish_run": lambda r, t: r.finish_run("shop", t, "r", "capture", RunStatus.DONE),
 }
