@@ -91,9 +91,8 @@ class _Merge(StagedRows):
     def _merge_rows(self, rows: DataFrame, wanted: Counter[str], ranges: Sequence[str] = ()) -> None:
         """Run one MERGE of rows that are found by their key. wanted: how many they are, by what is done with them.
 
-        ranges: what is true for every row of the target that has one of their keys.
-
         Unless rows may be there already, or missing, it fails at one that is missing, and at one whose key is taken.
+        ranges: what is true for every row of the target that has one of their keys.
         """
         if wanted["updates"] and not self._sets(rows.columns):  # of columns that the target does not have
             rows, wanted = rows.where(f"op <> {UPDATE}"), wanted - Counter(updates=wanted["updates"])

@@ -161,8 +161,7 @@ class _Layout:
             return None
         if kind is Stage.INSERTS and not (task.is_resilient or task.conflicts or self.plan.deletion):
             return ()
-        prefix = "k" if kind in (Stage.DELETES, Stage.MOVES) else "c"
-        return tuple(f"{prefix}{column.id}" for column in self.columns if column.is_key)
+        return tuple(f"{kind.key_prefix}{column.id}" for column in self.columns if column.is_key)
 
     def types(self, table: pa.Table) -> list[tuple[str, str]]:
         """Return name and SQL type of each column of staged rows."""
@@ -177,10 +176,9 @@ class _Layout:
         if keys[0].staging_type not in INTEGERS or keys[0].target_type not in INTEGERS:
             return {}
         found: dict[Stage, tuple[int, int]] = {}
-        for kind, prefix in ((Stage.DELETES, "k"), (Stage.UPDATES, "c"), (Stage.MOVES, "k")):
-            if (table := rows.get(kind)) is not None:
-                low, high = pc.min_max(table[f"{prefix}{keys[0].id}"]).values()
-                found[kind] = low.as_py(), high.as_py()
+        for kind, table in rows.items():
+            low, high = pc.min_max(table[f"{kind.key_prefix}{keys[0].id}"]).values()
+            found[kind] = low.as_py(), high.as_py()
         return found
 
     def stage_rows(

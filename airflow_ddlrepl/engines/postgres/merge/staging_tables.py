@@ -38,6 +38,11 @@ class Stage(StrEnum):
     REMOVED = "x"  # whole rows of a table without a key, with copies
     ADDED = "y"
 
+    @property
+    def key_prefix(self) -> str:
+        """Return how the staged columns are named by which the target's rows are found."""
+        return "k" if self in (Stage.DELETES, Stage.MOVES) else "c"
+
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:

@@ -169,7 +169,7 @@ def same_image(columns: Sequence[StagedColumn], prefix: str = "c") -> str:
 
 def _same_key(staging: Staged, stage: Stage) -> str:
     """Return SQL that is true for the target's row of a staged one; by its range the server reads no others."""
-    parts = [key_is(staging, "k" if stage in (Stage.DELETES, Stage.MOVES) else "c")]
+    parts = [key_is(staging, stage.key_prefix)]
     if stage in staging.ranges:
         (key,), (low, high) = staging.keys, staging.ranges[stage]
         parts.append(f"t.{quote(key.name)} BETWEEN CAST('{low}' AS {key.target_type}) AND '{high}'")
