@@ -93,7 +93,15 @@ def test_a_connection_of_airflows_provider_names_an_sql_catalog() -> None:
     ("extra", "said"),
     [
         ({}, 'my_lake.*add "ddlrepl_state" to its extra'),
-        ({"type": "glue"}, "does not write to glue catalogs"),
+        ({"type": "glue"}, 'add "ddlrepl_state" to its extra'),
+        (
+            {"type": "glue", "ddlrepl_state": "/s.db", "warehouse": "/wh", "glue.max-retries": "3"},
+            "no setting glue.max",
+        ),
+        (
+            {"type": "glue", "ddlrepl_state": "/s.db", "glue.region": "a", "s3.region": "b"},
+            "says the region of a lake twice",
+        ),
         ({"type": "dynamodb"}, "no kind of catalog dynamodb"),
         ({"ddlrepl_state": "/d/state.db", "s3.colour": "red"}, "no setting s3.colour"),
     ],
@@ -103,6 +111,50 @@ def test_what_a_connection_of_airflows_provider_can_not_mean_is_refused(extra: d
         location_of(connected("https://cat.example", **extra))
     assert raised.value.code == "CFG-104" and re.search(said, str(raised.value), re.DOTALL), raised.value
     assert "geh" not in str(raised.value)
+
+
+OF_GLUE = {"glue.region": "eu", "glue.endpoint": "https://glue.example", "glue.id": "4711", "glue.skip-archive": "true"}
+
+
+def test_a_connection_of_airflows_provider_names_aws_glue() -> None:
+    """It has no host; one that it has is the provider's default."""
+    said = {"type": "glue", "ddlrepl_state": "/d/state.db", "warehouse": "s3://bucket/wh", **OF_GLUE}
+    login = {"client.access-key-id": "id", "client.secret-access-key": "x+y", "client.session-token": "t+u"}
+    for host in ("", "https://api.example/ws/v1"):
+        text = connected(host, **said, **login)
+        place = location_of(text)
+        assert (place.file, place.warehouse) == (Path("/d/state.db"), "s3://bucket/wh") and place.single is not None
+        assert place.single.kind == "glue" and place.single.properties == {
+            "glue.endpoint": "https://glue.example",
+            "glue.id": "4711",
+            "client.region": "eu",
+            "client.access-key-id": "id",
+            "client.secret-access-key": "x+y",
+            "client.session-token": "t+u",
+        }
+        assert place.files.properties["s3.secret-access-key"] == "x+y"
+        for shown in (redact(text), repr(place)):
+            assert not any(secret in shown for secret in ("geh", "x+y", "x%2By", "t+u", "t%2Bu")), shown
+
+
+def test_a_catalog_in_aws_glue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its login is that of the object store; what the location does not say, the environment does."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    place = location_of(
+        "iceberg:///d/s.db?catalog=glue&warehouse=/wh&region=eu&glue_catalog=47&access_key=id&secret=x%2By"
+    )
+    assert place.single is not None and place.single.properties == {
+        "client.region": "eu",
+        "client.access-key-id": "id",
+        "client.secret-access-key": "x+y",
+        "glue.id": "47",
+    }
+    assert (place.catalog, place.tables) == ("glue 47 eu", "/wh") and "x+y" not in repr(place)
+    assert place.single.redacted("x+y at\nhttps://me:pw@glue") == "*** at https://me:***@glue"
+    monkeypatch.setenv("AWS_REGION", "us")
+    place = location_of("iceberg:///d/s.db?catalog=glue&warehouse=s3://bucket/wh")
+    assert place.single is not None and place.single.properties == {"client.region": "us"} and place.catalog == "glue"
 
 
 def test_a_warehouse_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +215,9 @@ def test_a_catalog_that_changes_one_table_at_a_time() -> None:
         ("iceberg://db/lakes?catalog=rest&warehouse=/wh", "names its `uri`"),
         ("iceberg://db/lakes?uri=http://x&warehouse=/wh", "no setting uri"),
         ("iceberg://db/lakes?catalog=hive&warehouse=/wh&uri=http://h", "names its `uri`"),
-        ("iceberg://db/lakes?catalog=glue", "does not write to glue catalogs"),
+        ("iceberg://db/lakes?catalog=glue", "names its warehouse"),
+        ("iceberg:///state.db?catalog=glue&warehouse=s3://b/wh&uri=http://h", "no setting uri"),
+        ("iceberg:///state.db?warehouse=/wh&glue_catalog=1", "no setting glue_catalog"),
         ("iceberg:///state.db?catalog=hadoop&warehouse=s3://b/wh", "not written to in an object store"),
         ("iceberg:///state.db?catalog=hadoop&uri=thrift://h", "no setting uri"),
     ],

@@ -11,7 +11,9 @@ from typing import Any
 from pyiceberg.table import StaticTable
 
 from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.glue import REGION
 from tests.support.lakes.reader import rows_at
+from tests.support.lakes.store import KEY, SECRET
 from tests.support.lakes.warm_spark import warm_runner
 
 Rows = list[dict[str, str | None]]
@@ -124,5 +126,39 @@ class Hive(Single):
         return found
 
 
-KINDS: tuple[type[Single], ...] = (Hadoop, Hive)
+class Glue(Single):
+    """AWS Glue, as PyIceberg's and Spark's catalogs see it."""
+
+    kind = "glue"
+    server = "glue"
+
+    def __init__(self, folder: Path, server: Any = None) -> None:
+        super().__init__(folder, server)
+        for name in self.pointers():  # of earlier tests
+            self.of_server.catalog().drop_table(tuple(name))
+
+    def settings(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.of_server.settings()
+        return found
+
+    def pointers(self) -> dict[TableName, str]:
+        catalog = self.of_server.catalog()
+        names = [name for schema in catalog.list_namespaces() for name in catalog.list_tables(schema)]
+        entries = {TableName(*name): catalog._get_glue_table(*name) for name in names}
+        return {name: entry["Parameters"]["metadata_location"] for name, entry in entries.items()}
+
+    def of_spark(self) -> Mapping[str, str]:
+        java: Any = warm_runner()._started()._jvm
+        for name, value in {"accessKeyId": KEY, "secretAccessKey": SECRET}.items():
+            java.java.lang.System.setProperty(f"aws.{name}", value)
+        where = {"glue.endpoint": self.of_server.endpoint, "client.region": REGION, "warehouse": str(self.warehouse)}
+        return {"type": "glue", "io-impl": "org.apache.iceberg.hadoop.HadoopFileIO", **where}
+
+    def read(self, name: TableName) -> Rows:
+        found = super().read(name)
+        assert self.of_server.catalog().load_table(tuple(name)).scan().to_arrow().num_rows == len(found)
+        return found
+
+
+KINDS: tuple[type[Single], ...] = (Hadoop, Hive, Glue)
 """All of them."""

@@ -25,35 +25,57 @@ _OF_REST = {
     "rest.signing-name": "signing_name",
     "rest.signing-region": "signing_region",
 }
+_OF_GLUE = {
+    "glue.endpoint": "glue_endpoint",
+    "glue.id": "glue_catalog",
+    "glue.region": "region",
+    **{f"{of}.access-key-id": "access_key" for of in ("glue", "client")},
+    **{f"{of}.secret-access-key": "secret" for of in ("glue", "client")},
+    **{f"{of}.session-token": "token" for of in ("glue", "client")},
+}
 """The settings of a location, by the names that PyIceberg has for them."""
-_NEEDLESS = frozenset(["rest.sigv4-enabled", "py-io-impl"])
+_OF_KIND = {"rest": _OF_REST, "glue": _OF_GLUE}
+_NEEDLESS = frozenset(["rest.sigv4-enabled", "py-io-impl", "glue.skip-archive"])
 """Properties of PyIceberg that follow from others in a location."""
 STATE = "ddlrepl_state"
-"""Where the product's own tables are, if a REST server has the catalog: an SQLite file, or a database in PostgreSQL."""
+"""Where the product's own tables are, if a server has the catalog: an SQLite file, or a database in PostgreSQL."""
 
 
 def location_of_connection(parts: SplitResult, said: Mapping[str, str]) -> str:
     """Return the location that a connection means. Raises ConfigError CFG-104.
 
-    parts, said: of the URL of the connection, whose host is the setting `connection_uri`.
+    parts, said: of the URL of the connection, whose host is the setting `connection_uri`; one to Glue needs no host.
     """
-    kind, uri, name = said.get("type", "rest"), said["connection_uri"].rstrip("/"), said["connection"]
+    kind, uri, name = (
+        said.get("type", "rest"),
+        said.get("connection_uri", "").rstrip("/"),
+        said.get("connection", "glue"),
+    )
     own = ("type", "connection_uri", "connection", STATE, *_NEEDLESS)
-    names = {**_NAMES, **(_OF_REST if kind == "rest" else {})}
-    settings = {names.get(key, key): value for key, value in said.items() if key not in own}
+    names = {**_NAMES, **_OF_KIND.get(kind, {})}
+    settings = dict[str, str]()
+    for key, value in said.items():
+        if key not in own and settings.setdefault(names.get(key, key), value) != value:
+            raise ConfigError(
+                f"connection {name!r} says the {names[key]} of a lake twice, and differently",
+                code="CFG-104",
+                hint=f"remove {key} from its extra, or make the other one equal",
+            )
     if "warehouse" in settings:
         settings["warehouse"] = settings["warehouse"].removeprefix("file://")
     if kind == "sql":
         return _location(uri, {"name": name, **settings})
-    if kind != "rest":
+    if kind not in _OF_KIND:
         return _location("sqlite:///", {"catalog": kind})
     if not said.get(STATE):
         raise ConfigError(
-            f"connection {name!r} names a REST server, and not where the channel stores what it knows of the lake",
+            f"connection {name!r} names a catalog, and not where the channel stores what it knows of the lake",
             code="CFG-104",
             hint=f'add "{STATE}" to its extra: the path of an SQLite file, which is made, or'
             " postgresql://user@host:5432/database (docs/lakehouse.md)",
         )
+    if kind == "glue":
+        return _location(said[STATE], {**settings, "catalog": kind})
     there = settings.pop("warehouse", "")
     if there:
         settings["rest_warehouse"] = there

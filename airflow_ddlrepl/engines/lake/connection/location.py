@@ -5,6 +5,7 @@ iceberg://user@host:5432/database?warehouse=s3://bucket/folder   one in PostgreS
 iceberg:///folder/state.db?catalog=rest&uri=http://host:8181&…   one that a REST server has, our own tables in a file
 iceberg:///folder/state.db?catalog=hadoop&warehouse=/folder/wh   one whose tables are folders, our own tables in a file
 iceberg:///folder/state.db?catalog=hive&uri=thrift://host:9083&… one that a metastore has, our own tables in a file
+iceberg:///folder/state.db?catalog=glue&warehouse=s3://bucket/wh one that AWS Glue has, our own tables in a file
 
 It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
 and what is left for the repository change in one transaction. Where the catalog is another one, the database has our
@@ -37,8 +38,6 @@ _OF_STORE = ("endpoint", "region", "access_key", "secret", "token")
 """Settings of a warehouse in an object store."""
 _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
-_REFUSED = ("glue",)
-"""Kinds of catalogs that the product does not write to."""
 _PORT = 5432
 _ENDED = "57P01,57P02,57P03"
 """What a server says that ends a session: Iceberg is to connect again then, as it does for other states."""
@@ -118,16 +117,9 @@ def location_of(location: str) -> Location:
     """Return what a location says. Raises ConfigError CFG-104."""
     parts = urlsplit(location)
     settings = dict(parse_qsl(parts.query))
-    if "connection" in settings:
+    if "connection" in settings or settings.get("type") == "glue":
         return location_of(location_of_connection(parts, settings))
     kind = settings.get("catalog", "jdbc")
-    if kind in _REFUSED:
-        raise ConfigError(
-            f"the product does not write to {kind} catalogs",
-            code="CFG-104",
-            hint="let the tables be in a JDBC catalog, in PostgreSQL or an SQLite file (docs/lakehouse.md), and"
-            " register them in the other catalog for its readers",
-        )
     in_store, is_rest = settings.get("warehouse", "").startswith("s3://"), kind == "rest"
     known = (*_SETTINGS, *(_OF_SERVER if parts.netloc else ()), *(_OF_STORE if in_store else ()))
     known = (*known, *(OF_REST if is_rest else OF_SINGLE.get(kind, ())))
@@ -146,8 +138,9 @@ def location_of(location: str) -> Location:
         raise _location_error(f"format_version of a lake is 2 or 3, not {version}")
     if is_rest and not settings.get("uri", "").startswith(("http://", "https://")):
         raise _location_error("the location of a lake whose catalog a REST server has names its `uri`, http://…")
-    files = _store(settings) if in_store else DiskFiles()
-    login = files.login if isinstance(files, StoreFiles) else {}
+    store = _store(settings)
+    files = store if in_store else DiskFiles()
+    login = store.login if in_store or kind == "glue" else {}
     rest = RestServer.of(settings, login) if is_rest else None
     single = SingleCatalog.of(kind, settings, login, warehouse) if kind in OF_SINGLE else None
     server = rest or single

@@ -13,8 +13,19 @@ OF_FOLDERS = "ddlrepl_"
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "hadoop": {},
     "hive": {"uri": "uri", "hive_user": "ugi"},
+    "glue": {
+        "glue_endpoint": "glue.endpoint",
+        "glue_catalog": "glue.id",
+        "region": "client.region",
+        "access_key": "client.access-key-id",
+        "secret": "client.secret-access-key",
+        "token": "client.session-token",
+    },
 }
 """PyIceberg's names of the settings of a location, by the kind of the catalog."""
+_OF_LOGIN = ("access_key", "secret", "token")
+_SECRETS = ("client.secret-access-key", "client.session-token")
+"""Those of PyIceberg's properties that nobody may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class SingleCatalog:
 
     @classmethod
     def of(cls, kind: str, settings: Mapping[str, str], login: Mapping[str, str], warehouse: str) -> SingleCatalog:
-        """Return the catalog that a location names. login: of the object store.
+        """Return the catalog that a location names. login: of the object store, which is that to Glue, too.
 
         Raises ConfigError CFG-104 for a Hadoop catalog in an object store, and a metastore that is not named.
         """
@@ -50,10 +61,21 @@ class SingleCatalog:
                 hint="write uri=thrift://host:9083; several ones are separated by commas",
             )
         said = {names[name]: value for name, value in settings.items() if name in names}
-        where = [warehouse] if kind == "hadoop" else [settings[name] for name in names if name in settings]
+        if kind == "glue":
+            said = {**{name: value for name, value in login.items() if value}, **said}
+        shown = [settings[name] for name in names if name in settings and name not in _OF_LOGIN]
+        where = [warehouse] if kind == "hadoop" else shown
         return cls(kind, redact(" ".join([kind, *where])), tuple(sorted(said.items())))
 
     @property
     def properties(self) -> dict[str, str]:
         """Return PyIceberg's properties of the catalog."""
         return dict(self.said)
+
+    def redacted(self, error: object) -> str:
+        """Return what a catalog or its client says as one line, with *** in place of each secret of the login."""
+        found = " ".join(redact(str(error)).split())
+        for name in _SECRETS:
+            if secret := self.properties.get(name, ""):
+                found = found.replace(secret, "***")
+        return found[:500]

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_ddlrepl.engines.lake.target import repetition
 from tests.conftest import Databases
+from tests.support.lakes.glue import GlueServer, glue_server
 from tests.support.lakes.metastore import Metastore, metastore
 from tests.support.lakes.single import KINDS, Single
 from tests.support.replica import Replica, channel_file
@@ -18,6 +19,13 @@ from tests.support.replica import Replica, channel_file
 def hive_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
     """Return a Hive metastore."""
     with metastore(tmp_path_factory.mktemp("hive")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def glue() -> Iterator[GlueServer]:
+    """Return an AWS Glue."""
+    with glue_server() as found:
         yield found
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.engine import ENGINE
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.metadata_file import code, metadata
 from tests.support.lakes.metastore import Metastore
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.timeout(900)]
@@ -24,27 +23,6 @@ def catalog(uri: str) -> OneByOne:
     place = location_of(f"iceberg:///state.db?catalog=hive&warehouse=/wh&uri={uri}")
     assert place.single is not None
     return catalog_of(place, place.single)
-
-
-def metadata(folder: Path, number: int, *types: str) -> tuple[str, dict[str, Any]]:
-    """A metadata file of a table with columns of these types, and what it has."""
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.schema import Schema
-    from pyiceberg.table.metadata import new_table_metadata
-    from pyiceberg.table.sorting import SortOrder
-
-    fields = [{"id": i, "name": f"c{i}", "type": of, "required": False} for i, of in enumerate(types, 1)]
-    schema = Schema.model_validate({"type": "struct", "fields": fields})
-    found = new_table_metadata(schema, PartitionSpec(), SortOrder(), f"{folder}/table", {"format-version": "2"})
-    path = folder / f"{number}.metadata.json"
-    path.write_text(found.model_dump_json())
-    return str(path), json.loads(path.read_text())
-
-
-def code(work: Any) -> str:
-    with pytest.raises(DdlReplError) as raised:
-        work()
-    return raised.value.code
 
 
 def test_an_entry_is_changed_only_from_what_it_was(hive_metastore: Metastore, tmp_path: Path) -> None:

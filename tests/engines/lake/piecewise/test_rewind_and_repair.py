@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server, pytest.mark.
 
 @pytest.fixture
 def past(request: pytest.FixtureRequest, tmp_path: Path, single: Single) -> Single:
-    """The lake in which tables are built as they were, in a catalog of the other kind."""
-    (other,) = (kind for kind in KINDS if not isinstance(single, kind))
+    """The lake in which tables are built as they were, in a catalog of another kind."""
+    other = KINDS[KINDS.index(type(single)) - 1]
     folder = tmp_path / "past"
     folder.mkdir()
     return other(folder, request.getfixturevalue(other.server) if other.server else None)

@@ -17,4 +17,8 @@ def catalog_of(place: Location, named: SingleCatalog) -> OneByOne:
         from airflow_ddlrepl.engines.lake.catalog.piecewise.hive import HiveCatalog
 
         return HiveCatalog(named)
+    if named.kind == "glue":
+        from airflow_ddlrepl.engines.lake.catalog.piecewise.glue import GlueCatalog
+
+        return GlueCatalog(named)
     return HadoopCatalog(place.warehouse)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.catalog.piecewise.iceberg_metadata import parsed
 from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
 from airflow_ddlrepl.engines.lake.connection.conflicts import catalog_unreachable, name_taken, written_meanwhile
@@ -95,7 +94,7 @@ class HiveCatalog(OneByOne):
                 transport.close()
         except (TException, CommitFailedException, WaitingForLockException) as error:
             said = getattr(error, "message", None) or str(error) or type(error).__name__
-            raise catalog_unreachable(self.named.name, redact(" ".join(str(said).split()))[:500]) from None
+            raise catalog_unreachable(self.named.name, self.named.redacted(said)) from None
 
 
 @dataclass(frozen=True, slots=True)
