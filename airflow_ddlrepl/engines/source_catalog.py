@@ -233,6 +233,11 @@ class SourceSnapshot(ReadableTables, Protocol):
         ...
 
     @property
+    def empty(self) -> Collection[int]:
+        """Return the ids of tables that are known to have no row, without reading them."""
+        return ()
+
+    @property
     def refused(self) -> Mapping[int, UnreadableTable]:
         """Return why tables that were asked for can't be read, by id; they are not among `tables`."""
         return {}

@@ -95,6 +95,13 @@ class Loader(Protocol):
             hint="take the target out of `target_tables`",
         )
 
+    def create_empty(self, placings: Sequence[Placing], fence: Fence) -> bool:
+        """Create tables that get no rows in their places, without shadow tables; say whether they are there now.
+
+        All or nothing. Where something is in the way, or the engine gains nothing by it, they are loaded as others are.
+        """
+        return False
+
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Make a loaded shadow the table, or copy its rows into the table; return which of the two was done.
 

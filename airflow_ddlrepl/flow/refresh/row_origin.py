@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -131,6 +131,11 @@ class RowOrigin(Protocol):
     def sizes(self) -> Mapping[int, int]:
         """Return about how many bytes each table takes, by id; each call counts them again."""
         ...
+
+    @property
+    def empty(self) -> Collection[int]:
+        """Return the ids of tables that are known to have no row."""
+        return ()
 
     def load_of(self, table: Table) -> TableLoad:
         """Return what is loaded of a table. Raises what its conditions and functions raise."""

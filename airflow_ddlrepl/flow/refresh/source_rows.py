@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -41,6 +41,10 @@ class SourceRows(RowOrigin):
     @property
     def sizes(self) -> Mapping[int, int]:
         return self.source.sizes
+
+    @property
+    def empty(self) -> Collection[int]:
+        return self.source.empty
 
     def load_of(self, table: Table) -> TableLoad:
         context, into = self.shapes.context, self.shapes.into

@@ -20,6 +20,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.refresh.differing_rows import differing, is_as_loaded, is_copy
+from airflow_ddlrepl.flow.refresh.empty_tables import create_empty
 from airflow_ddlrepl.flow.refresh.load_values import (
     cutting,
     fitting,
@@ -117,7 +118,10 @@ class TableLoader:
         loads = _of_trusted_owners(self, loads)
         self.context.target(self.into).sweep(self.context.token)
         done, trees = place_parents(self, loads)
-        leaves = self._with_shadows([load for load in loads.values() if not load.table.is_partitioned], loads)
+        leaves = [load for load in loads.values() if not load.table.is_partitioned]
+        created = create_empty(self, leaves)
+        done += [(load.after, 0) for load in leaves if load.table.id in created]
+        leaves = self._with_shadows([load for load in leaves if load.table.id not in created], loads)
         reach("refresh.shadow")
         alike = [load for load in leaves if is_as_loaded(load, self.before(load.table), _options(self, load))]
         self.parts = dict(differing(self.origin, alike, self.context.runner.parallelism))
@@ -142,7 +146,7 @@ class TableLoader:
         """Return the tables that got a shadow table to be loaded into, and the types that it needs."""
         self.context.check_lock()
         shapes, done = [load.after.shape for load in loads.values()], set[str]()
-        at = self._position()
+        at = self.position()
         found = []
         for load in each(leaves, f"tables have a place to be loaded into at target {self.into}"):
             with self.error_isolation(load.table):
@@ -231,7 +235,7 @@ class TableLoader:
         It may be possible then: partitions change bounds. One that never can does not stop the others.
         """
         refused: dict[int, CannotAdapt] = {}
-        fence, at = self.context.fence, self._position()  # nobody else moves either of them meanwhile
+        fence, at = self.context.fence, self.position()  # nobody else moves either of them meanwhile
         for load in each(loads, f"loaded tables are in place at target {self.into}"):
             table, rows = load.table, counts[load.table.id]
             self.context.check_lock()
@@ -254,7 +258,7 @@ class TableLoader:
                 raise refused[load.table.id]
         return placed
 
-    def _position(self) -> Position:
+    def position(self) -> Position:
         """Return the target's position now, without the state of each of its tables."""
         now = self.context.target(self.into).position()
         return now.lsn if now is not None else self.context.target(self.into).state().lsn
@@ -273,7 +277,7 @@ class TableLoader:
             keeps=load.kept_columns,
             recorded=self.before(load.table),
             options=_options(self, load),
-            at=self._position() if at is None else at,
+            at=self.position() if at is None else at,
             limit=load.limit,
             discarded=load.discarded,
             ranges=part.ranges if (part := self.parts.get(load.table.id)) else None,

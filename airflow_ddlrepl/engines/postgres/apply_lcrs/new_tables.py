@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.abilities.lcr_target import NewTables
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import require_trusted
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.catalog.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.ddl.render import attach, create_table, create_types, key_sql
-from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.model.table import Table
 

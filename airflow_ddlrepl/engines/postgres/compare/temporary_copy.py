@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_ddlrepl.engines.comparing import CompareTask
+from airflow_ddlrepl.engines.postgres.catalog.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
@@ -20,7 +21,6 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable_table
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
-from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, plain, text_batches
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling, removing

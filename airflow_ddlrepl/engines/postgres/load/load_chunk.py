@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
+from airflow_ddlrepl.engines.postgres.catalog.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
@@ -19,7 +20,6 @@ from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
-from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, session_name
 from airflow_ddlrepl.engines.postgres.sessions.session_state import STATE, changes, state_of

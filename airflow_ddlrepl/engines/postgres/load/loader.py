@@ -16,10 +16,10 @@ from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
-from airflow_ddlrepl.engines.postgres.load import partition_tree, swap
+from airflow_ddlrepl.engines.postgres.load import empty_tables, partition_tree, swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
-from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers, uses_of
+from airflow_ddlrepl.engines.postgres.owners.strangers import owned_by_strangers, refuse_strangers, uses_of
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, making
 from airflow_ddlrepl.engines.postgres.types.misfits import discarding, functions, nulling
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -108,6 +108,13 @@ class PostgresLoader(Loader, RereadsRows):
 
     def drop(self, names: Collection[TableName]) -> None:
         self.connection.execute(f"DROP TABLE {', '.join(map(qualified, names))}".encode())
+
+    def create_empty(self, placings: Sequence[Placing], fence: Fence) -> bool:
+        if owned_by_strangers(self.connection, uses_of([one.state for one in placings]), self.trusted):
+            return False
+        self.origin.stamp()
+        create = partial(empty_tables.create_empty, self.connection, self.holder, placings, fence)
+        return patiently(create, self.connection, self.location)
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         refuse_strangers(self.connection, uses_of([placing.state]), self.trusted)

@@ -52,7 +52,11 @@ from airflow_ddlrepl.ports.work import Runner
 
 OPEN_TRANSACTIONS_SECONDS = 60.0
 """So long a snapshot at a position waits for transactions that are open when it is asked for."""
-_SIZES = "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i"
+_SIZES = """
+SELECT i::bigint, pg_relation_size(i), EXISTS (SELECT FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_am a ON a.oid = c.relam AND a.amname = 'heap' WHERE c.oid = i AND c.relkind = 'r')
+FROM unnest(%s::oid[]) i
+"""
 _FILES = "SELECT oid::bigint, relfilenode::bigint FROM pg_catalog.pg_class WHERE oid = ANY(%s::oid[])"
 
 
@@ -61,7 +65,8 @@ class ExportedSnapshot:
     """An exported snapshot can be read by other sessions while the session that has exported it is open.
 
     It implements the port `engines.source.SourceSnapshot`. name: by which other sessions read under it. refused: why
-    tables that were asked for are not among `tables`, by id.
+    tables that were asked for are not among `tables`, by id. empty: those that have no page, as PostgreSQL's own
+    tables have before their first row; they are locked, so none was taken from them since the snapshot.
     """
 
     dsn: str = field(repr=False)
@@ -71,6 +76,7 @@ class ExportedSnapshot:
     sizes: Mapping[int, int]
     held: HeldTables
     refused: Mapping[int, UnreadableTable] = field(default_factory=dict)
+    empty: frozenset[int] = frozenset()
 
     def chunks(self, selection: RowSelection, most: int) -> list[TableRows]:
         """Split a table at its pages; return a row source for each range of them, of about `most` bytes.
@@ -141,9 +147,9 @@ def source_snapshot(
         seen = snapshot(connection)
         tables = inspect(connection, list(found.names))
         refused = {**found.refused, **not_inspected(connection, found.names, tables)}
-        sizes = _sizes(connection, tables)
+        sizes, empty = _sizes(connection, tables)
         with closing(hold(dsn)) as tables_held:
-            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
+            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused, empty)
         connection.rollback()
 
 
@@ -182,9 +188,10 @@ def snapshot_at_position(
         assert row is not None
         seen = snapshot(connection)
         with closing(HeldTables(dsn)) as tables_held:
-            sizes = _sizes(connection, tables)
+            sizes, empty = _sizes(connection, tables)
             refused = {**found.refused, **held, **not_inspected(connection, found.names, tables)}
-            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
+            found_here = ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused, empty)
+            yield position, found_here
         connection.rollback()
 
 
@@ -208,9 +215,11 @@ def _differing(some: Sequence[Table], others: Sequence[Table]) -> set[int]:
     return {i for i in one.keys() | other.keys() if one.get(i) != other.get(i)}
 
 
-def _sizes(connection: Connection[Any], tables: Sequence[Table]) -> dict[int, int]:
+def _sizes(connection: Connection[Any], tables: Sequence[Table]) -> tuple[dict[int, int], frozenset[int]]:
+    """Return the bytes of each table, and those that are empty."""
     rows = connection.execute(_SIZES, [[table.id for table in tables]]).fetchall()
-    return {int(i): int(size) for i, size in rows}
+    sizes = {int(i): int(size) for i, size, _ in rows}
+    return sizes, frozenset(int(i) for i, size, is_heap in rows if is_heap and not size)
 
 
 _TUPLES_OK = 2

@@ -121,8 +121,16 @@ def store(cursor: Any, channel: str, table_id: int, place: TableName, source: st
     if found is not None:
         STORED.ensure(cursor)
         cursor.execute(_PUT, [channel, table_id, source, found.text()])
-    elif STORED.is_there(cursor.connection):
-        cursor.execute("DELETE FROM ddlrepl.loads WHERE channel = %s AND table_id = %s", [channel, table_id])
+    else:
+        remove(cursor, channel, [table_id])
+
+
+def remove(cursor: Any, channel: str, table_ids: Sequence[int]) -> None:
+    """Remove the marks of these tables, in the open transaction."""
+    if STORED.is_there(cursor.connection):
+        cursor.execute(
+            "DELETE FROM ddlrepl.loads WHERE channel = %s AND table_id = ANY (%s)", [channel, list(table_ids)]
+        )
 
 
 def _mark_if_allowed(connection: Any, table: TableName) -> Mark | None:
