@@ -110,6 +110,11 @@ class Table:
         """Return the ids of the columns' types and of the types that these are made of."""
         return frozenset(c.type.id for c in self.columns) | {t.id for t in self.types}
 
+    @property
+    def has_expressions(self) -> bool:
+        """Return whether a column has a default or is generated, or one of the types has a default or a constraint."""
+        return any(c.default is not None for c in self.columns) or any(t.constraints or t.default for t in self.types)
+
     def column(self, column_id: int) -> Column:
         """Return the column with this id; raise KeyError where there is none."""
         for column in self.columns:

@@ -29,6 +29,7 @@ LOOKS: dict[str, Callable[[Table], Any]] = {
     "id": lambda table: table.id,
     "name": lambda table: table.name,
     "partitioned": lambda table: table.is_partitioned,
+    "expressions": lambda table: table.has_expressions,
     "types": lambda table: table.type_ids,
     "types of its own": lambda table: table.types,
 }

@@ -22,7 +22,7 @@ def left_at_source(
     tables = [
         (state, table)
         for state, table in known
-        if table is not None and state.state is not TableStatus.ORPHANED and _has_expressions(table)
+        if table is not None and state.state is not TableStatus.ORPHANED and table.has_expressions
     ]
     return _of_tables(context, target, tables) if tables else {}
 
@@ -49,7 +49,3 @@ def _of_tables(
         if told := tuple(note.text for note in notes if note.is_told):
             found[state.table_id] = told
     return found
-
-
-def _has_expressions(table: Table) -> bool:
-    return any(c.default is not None for c in table.columns) or any(t.constraints or t.default for t in table.types)

@@ -50,11 +50,12 @@ def with_misplaced(
 
     A table that the file excludes is no longer live: it stays as it was when it left.
     """
-    client = Client(Scope.of(at.channel))
+    scope = Scope.of(at.channel)
+    client = Client(scope) if scope.exclude else None
     for row in rows:
         number = row["table_id"]
         known = latest.get(number)
-        if known is not None and known.table is not None and _is_excluded(client, known.table.name):
+        if client and known is not None and known.table is not None and _is_excluded(client, known.table.name):
             row |= {"state": "left out", "why": row["why"] or EXCLUDED}
         elif not row["why"] and (now := states.get(number)) is not None:
             row["why"] = misplaced(at, now, known)

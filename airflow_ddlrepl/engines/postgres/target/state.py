@@ -46,8 +46,9 @@ DO $$ BEGIN
     IF pg_catalog.to_regclass('ddlrepl.tables') IS NULL THEN
         CREATE TABLE ddlrepl.tables (
             channel text NOT NULL, table_id bigint NOT NULL, schema_name text NOT NULL, table_name text NOT NULL,
-            shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id));
-        -- for _FORGET_KEPT; not added to one that is there, where other channels may be at work
+            shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id),
+            shape_text text GENERATED ALWAYS AS (shape::text) STORED);  -- else each reading makes it of thousands
+        -- for _FORGET_KEPT; neither is added to a table that is there, where other channels may be at work
         CREATE INDEX tables_kept ON ddlrepl.tables (channel, schema_name, table_name) WHERE state = 'kept';
     END IF;
 END $$;
@@ -63,6 +64,7 @@ MARKED = ChannelTable(
     + trusted_owners.COLUMN,
     "owners",
 )
+_TEXTS = ChannelTable("tables", "", "shape_text")
 _MARK = f"""
 UPDATE ddlrepl.position SET mark = coalesce(%s, mark), version = greatest(version, %s), {trusted_owners.WITH_ROLE}
 WHERE channel = %s
@@ -168,10 +170,7 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
 
 
 def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Position, epoch: int, token: int) -> None:
-    """Begin again at this position, whatever the state is.
-
-    For a channel whose repository was made again.
-    """
+    """Begin again at this position, whatever the state is, for a channel whose repository was made again."""
     connection.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
         [str(lsn), epoch, token, channel],
@@ -245,7 +244,8 @@ def _read_new(connection: Connection[Any], channel: str, known: _Known) -> dict[
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.rows.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, table_state in found.items() if table_state is None]:
-        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot"
+        shape = "shape_text" if _TEXTS.is_there(connection) else "shape::text"
+        columns = f"{version}, table_id, schema_name, table_name, {shape}, state, snapshot"
         new = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in new.fetchall():
             found[row[0]] = known.rows[channel, mark] = _table_state(connection, row)
