@@ -64,6 +64,8 @@ FAIL_POINTS = {
     "refresh.transaction": "a shadow table is in its place, the transaction is not committed",
     "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
     "repair.transaction": "rows that differ are written, the target's transaction is not committed",
+    "roll_back.transaction": "a table has the rows of an earlier snapshot, the target's transaction is not committed",
+    "roll_back.committed": "a table is at an earlier snapshot and suspended, nothing has brought it up from the log",
     "reread.files": "a lost segment is read again from the source's log, its manifest still names the lost files",
     "save.written": "a refreshed table's rows are in files of the trail, no load names them",
     "rewind.begun": "a replay's place is empty and stands where it begins, nothing is loaded",

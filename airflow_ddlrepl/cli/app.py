@@ -18,6 +18,7 @@ from airflow_ddlrepl.cli.command import (
     Accept,
     ChannelFile,
     ExtractFile,
+    FromSnapshot,
     Into,
     Known,
     RefreshOptions,
@@ -202,9 +203,12 @@ def refresh(
     channel: ChannelFile,
     table: Tables = None,
     options: RefreshOptions = "",
+    from_snapshot: FromSnapshot = "",
     master: Spark = "",
 ) -> Result:
     """Load tables again: those named (`--table "*.*"` is all) and those that wait for it."""
+    if from_snapshot:
+        return commands.roll_back(channel, table or [], from_snapshot, options, master)
     return commands.refresh(channel, table or [], options, master)
 
 

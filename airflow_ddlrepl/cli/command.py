@@ -97,6 +97,14 @@ RefreshOptions = Annotated[
         " inserts; -p2 two targets at a time. Default: -gb, in bulk.",
     ),
 ]
+FromSnapshot = Annotated[
+    str,
+    typer.Option(
+        "--from-snapshot",
+        metavar="newest|ID",
+        help="A lake's tables: not from the source, but from a snapshot of their own, and on from there by the trail.",
+    ),
+]
 ExtractFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Extract.")]
 ReplicatFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Replicat.")]
 Spark = Annotated[

@@ -23,6 +23,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.notation.moment import parse_until
 from airflow_ddlrepl.notation.name_pattern import is_selected, table_patterns
+from airflow_ddlrepl.notation.refresh_options import parse_snapshot
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
@@ -115,6 +116,12 @@ def explain_trail(path: Path, at: str) -> Result:
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
     return with_flow(path, lambda flow, run: flow.by_arguments.refresh(run, tables=tables, options=options), spark)
+
+
+def roll_back(path: Path, tables: Sequence[str], snapshot: str, options: str = "", spark: str = "") -> Result:
+    """Take tables of a lake back to snapshots of their own, and bring them up from the trail."""
+    wanted = parse_snapshot(snapshot, tables, options)
+    return with_flow(path, lambda flow, run: flow.roll_back(run, table_patterns(tables), wanted), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.flow.admin.discarded import discarded_rows
     from airflow_ddlrepl.flow.admin.isolated_refresh import has_isolated, refresh_isolated
     from airflow_ddlrepl.flow.admin.plan import plan
+    from airflow_ddlrepl.flow.admin.roll_back import roll_back
     from airflow_ddlrepl.flow.admin.status import status
     from airflow_ddlrepl.flow.admin.suspended import give_up, retry
     from airflow_ddlrepl.flow.apply.advance import adapt
@@ -95,6 +96,7 @@ PLACES = {
     "retry": "admin.suspended:retry",
     "retry_errors": "streams.apply_process.apply_errors:retry_errors",
     "rewind": "rewind.rewind:rewind",
+    "roll_back": "admin.roll_back:roll_back",
     "show_error": "streams.apply_process.apply_errors:show_error",
     "status": "admin.status:status",
     "sync_capture": "streams.sync_capture:sync_capture",
@@ -178,6 +180,7 @@ __all__ = [
     "retry",
     "retry_errors",
     "rewind",
+    "roll_back",
     "show_error",
     "status",
     "sync_capture",

@@ -240,6 +240,7 @@ RETRY = Stage(
     of_targets=True,
     instead="`ddlrepl errors retry` with the ID of a transaction, or --all, applies again what waits in error queues",
 )
+ROLL_BACK = Stage("roll back", run="admin.roll_back:roll_back", of_targets=True)
 GIVE_UP = Stage(
     "give up",
     run="admin.suspended:give_up",

@@ -102,6 +102,24 @@ def options_for(tables: Sequence[str], text: str) -> RefreshOptions:
     return options
 
 
+def parse_snapshot(text: str, tables: Sequence[str], options: str) -> int | None:
+    """Return the id of the snapshot that a person typed for the tables they named; None: the newest one.
+
+    Raises ConfigError CFG-136 for a text that is no id, or beside options of a load, CFG-137 when no table is named.
+    """
+    if options.strip():
+        raise ConfigError("a roll back loads nothing", code="CFG-136", hint="leave out --options or --from-snapshot")
+    if not tables:
+        raise ConfigError("no table is named", code="CFG-137", hint="name one by --table schema.table")
+    if text != "newest" and not text.isdecimal():
+        raise ConfigError(
+            f"{text} is no snapshot of a table",
+            code="CFG-136",
+            hint="write the id of one (`SELECT snapshot_id FROM lake.schema.table.snapshots`), or newest",
+        )
+    return None if text == "newest" else int(text)
+
+
 def _granularity(word: str, value: str) -> Granularity:
     if value not in ("b", "r"):
         raise ValueError(f"there is no granularity {word}: -gb loads in bulk, -gr row by row")

@@ -112,7 +112,7 @@ BY_ARGUMENTS = {"activate_channel": "activate", "refresh_tables": "refresh", "re
 @pytest.fixture
 def stages(monkeypatch: pytest.MonkeyPatch) -> FakeFlow:
     fake = FakeFlow()
-    for name in STAGES:
+    for name in (*STAGES, "roll_back"):
         monkeypatch.setattr(flow, name, fake.act(name))
     for name, stage in BY_ARGUMENTS.items():
         monkeypatch.setattr(by_arguments, name, fake.act(stage))
@@ -234,6 +234,9 @@ def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> Non
     refused = run(*named, "--options", "-v")
     assert refused.code == Exit.USAGE and "CFG-136" in refused.err
     assert "CFG-137" in run("refresh", file, "--options", "-gr").err
+    for snapshot, wanted in (("newest", "None"), ("4711", "4711")):
+        assert f"roll_back (['a.b', 'c.*'], {wanted})" in run(*named, "--from-snapshot", snapshot).err
+    assert "CFG-136" in run(*named, "--from-snapshot", "oldest").err
     assert run("compare", file, "--table", "b").code == Exit.USAGE
 
 

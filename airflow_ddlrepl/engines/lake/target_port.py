@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.heads import require_followed
 from airflow_ddlrepl.engines.lake.catalog.publishing import publishing
-from airflow_ddlrepl.engines.lake.catalog.window import POSITION, Check, Window, any_table
+from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
@@ -35,13 +35,14 @@ from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
 from airflow_ddlrepl.engines.lake.load.table_rows import LakeTables
 from airflow_ddlrepl.engines.lake.target import state
-from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
+from airflow_ddlrepl.engines.lake.target.apply import stage_program, summaries, write_states
 from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
 from airflow_ddlrepl.engines.lake.target.facts import EmptiedLakeFacts, LakeFacts
 from airflow_ddlrepl.engines.lake.target.left_behind import LeftBehind
 from airflow_ddlrepl.engines.lake.target.partition_views import views_renewed
 from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.rewind import LakeRewindArea
+from airflow_ddlrepl.engines.lake.target.roll_back import RollsBack
 from airflow_ddlrepl.engines.lake.target.sweep import sweep_files, sweep_runs
 from airflow_ddlrepl.engines.lake.target.tables import create
 from airflow_ddlrepl.engines.target import Target
@@ -80,6 +81,7 @@ class LakeTarget(
     DiscardsRows,
     AppliesTogether,
     ArrangesRows,
+    RollsBack,
 ):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
@@ -216,7 +218,7 @@ class LakeTarget(
         with self.writing(work.holder for work in works) as connection, self.views_renewed(connection):
             for work in works:
                 state.advance(connection, work.holder, *work.program.move, fence)
-            window.flip(connection, {POSITION: str(int(works[0].program.high))})  # all of them end there
+            window.flip(connection, summaries((work.program for work in works), fence.epoch))
             for work, staging in zip(works, done, strict=True):
                 write_states(connection, work.holder, work.program)
                 for discard in staging.discards:
@@ -247,9 +249,8 @@ class LakeTarget(
     def facts_when_emptied(self) -> EmptiedLakeFacts:
         return EmptiedLakeFacts(self.location)
 
-    @contextmanager
-    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[LakeTables]:
-        yield LakeTables.now(self.location, names)
+    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[LakeTables]:
+        return nullcontext(LakeTables.now(self.location, names))
 
     @contextmanager
     def loading_isolated(self, mark: int) -> Iterator[LakeLoader]:

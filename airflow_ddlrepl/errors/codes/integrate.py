@@ -61,6 +61,8 @@ CODES = (
     Code("REF-101",
         "Tables that a refresh had isolated are not isolated any more: another run has loaded or dropped them.",
         "Refresh them again, if they still wait."),
+    Code("REF-102", "A table can't be rolled back to a snapshot of its own: that would not be certain to be right.",
+        "The message says why. The hint names another snapshot where there is one; or load the table from the source."),
     Code("REW-101", "There is no way back to a position.",
         "Choose the oldest one that works, which the hint has, or a later one."),
     Code("REW-102", "The rows of some tables at a position can't be known.",

@@ -38,7 +38,7 @@ START = (
 TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 RARE = (
     *OF_STREAMS,
-    *("keep.", "activate.", "save.", "rewind.", "repair.", "reread.", "ledger.", "lake."),
+    *("keep.", "activate.", "save.", "rewind.", "repair.", "reread.", "roll_back.", "ledger.", "lake."),
     *(
         "capture.published",
         "capture.advanced",

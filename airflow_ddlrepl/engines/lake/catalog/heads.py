@@ -67,25 +67,28 @@ def store_again(connection: Connection, catalog: str, name: TableName, instead_o
         connection.execute(insert(_heads), [dict(found)])
 
 
+def stored_head(connection: Connection, catalog: str, name: TableName) -> Head | None:
+    """Return the snapshot that is stored of a table; None: nothing is stored of it."""
+    if not inspect(connection).has_table(_heads.name):
+        return None
+    found = connection.execute(select(_heads).where(*_at(catalog, name))).first()
+    return None if found is None else Head(found.table_uuid, found.snapshot_id, found.sequence_number)
+
+
 def require_followed(connection: Connection, catalog: str, name: TableName, path: str, files: Files) -> None:
     """Raise TableReplaced TGT-114 where a table does not come from the snapshot that is stored.
 
     path: of the metadata file that it has now. files: of the warehouse.
     """
-    if not inspect(connection).has_table(_heads.name):
-        return
-    found = connection.execute(select(_heads).where(*_at(catalog, name))).first()
-    if found is None:
-        return
-    last = Head(found.table_uuid, found.snapshot_id, found.sequence_number)
-    if not follows(path, files, last):
+    last = stored_head(connection, catalog, name)
+    if last is not None and not follows(path, files, last):
         raise TableReplaced(
             f"somebody has taken {name} in the lake back to an earlier state, or has made it again: it does not come"
             f" from snapshot {last.snapshot}, with which the channel has left it",
             code="TGT-114",
             table=name,
-            hint="load it again: ddlrepl refresh CHANNEL.yaml --table; or take it forward, if it has that snapshot"
-            f" still: CALL CATALOG.system.set_current_snapshot('{name}', {last.snapshot})",
+            hint="`ddlrepl refresh CHANNEL.yaml --table … --from-snapshot newest` takes it to that snapshot, while it"
+            " has it still; without --from-snapshot it is loaded again",
         )
 
 

@@ -19,6 +19,8 @@ from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.types.physical import spark_name
 from airflow_ddlrepl.errors import TableReplaced
 
+WINDOW = "ddlrepl.window"
+"""What each snapshot that a window makes says of itself: the name of the window."""
 _GZIP = b"\x1f\x8b"
 _VERSION = re.compile(r"v\d+\.")
 _VERSIONS = 100
@@ -96,15 +98,19 @@ def follows(path: str, files: Files, last: Head) -> bool:
 
 
 def with_summary(metadata: Mapping[str, Any], base: Mapping[str, Any], summary: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return what a metadata file has, with a summary that its newest snapshot, unless `base` has it, says besides."""
-    newest = metadata.get("current-snapshot-id")
-    if not summary or newest == base.get("current-snapshot-id"):
-        return metadata
-    snapshots = [
-        {**one, "summary": {**one["summary"], **summary}} if one["snapshot-id"] == newest else one
-        for one in metadata.get("snapshots", ())
-    ]
-    return {**metadata, "snapshots": snapshots}
+    """Return what a metadata file has, with a summary that its newest snapshot, unless `base` has it, says besides.
+
+    Other snapshots that `base` does not have say of it only which window has made them.
+    """
+    newest, known = metadata.get("current-snapshot-id"), {one["snapshot-id"] for one in base.get("snapshots", ())}
+    of_window = {key: summary[key] for key in summary if key == WINDOW}
+
+    def marked(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        if one["snapshot-id"] in known:
+            return one
+        return {**one, "summary": {**one["summary"], **(summary if one["snapshot-id"] == newest else of_window)}}
+
+    return {**metadata, "snapshots": [marked(one) for one in metadata.get("snapshots", ())]}
 
 
 def write_like(

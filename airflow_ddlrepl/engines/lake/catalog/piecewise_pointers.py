@@ -66,8 +66,8 @@ class PiecewisePointers(Pointers):
     def _known(self, step: Step) -> Step:
         """Return a step with what its table is known by."""
         before, after = (content(path, self.place.files) for path in (step.base, step.new))
-        newest = after.get("current-snapshot-id")
-        is_new = newest != before.get("current-snapshot-id")
+        newest = after.get("current-snapshot-id")  # a table that is rolled back has an old one
+        is_new = all(newest != one["snapshot-id"] for one in before.get("snapshots", ()))
         return replace(step, uuid=before["table-uuid"], snapshot=newest if is_new else None)
 
     def remove(self, connection: Connection, name: TableName) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.catalog.metadata import properties, write_like
+from airflow_ddlrepl.engines.lake.catalog.metadata import WINDOW, properties, write_like
 from airflow_ddlrepl.engines.lake.catalog.views import Views
 from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
@@ -41,7 +41,7 @@ class Move:
             return self.base
         newer = (self.base, self.summary)
         if self.origin is None:
-            if not self.summary:
+            if self.summary.keys() <= {WINDOW}:
                 return self.now
             with file_refusals(self.name):
                 return write_like(self.now, files, self.now.rpartition("/")[0], properties(self.now, files), newer)

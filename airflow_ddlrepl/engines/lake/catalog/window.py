@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.engines.lake.catalog.entries import add_entry, add_namespace, forget_namespace, pointer
 from airflow_ddlrepl.engines.lake.catalog.heads import store_heads
-from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
+from airflow_ddlrepl.engines.lake.catalog.metadata import WINDOW, properties, table_folder, write_like
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
 from airflow_ddlrepl.engines.lake.catalog.port import METADATA, Move
 from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
@@ -43,6 +43,8 @@ POSITION, LOADED = "ddlrepl.position", "ddlrepl.loaded"
 The table has what was committed before the one; a load has what the source showed there, and maybe lacks of it what was
 just about to be committed.
 """
+SHAPE = "ddlrepl.shape"
+"""What the snapshot of a window says of itself besides: a digest of the shape and settings that the table had then."""
 _DELETES = "write.metadata.delete-after-commit.enabled"
 """A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
 TARGET_FILE_SIZE = str(128 << 20)
@@ -206,24 +208,26 @@ class Window:
         self.table(name)
         del self._tables[name]
 
-    def flip(self, connection: Connection, summary: Mapping[str, str] = MappingProxyType({})) -> None:
+    def flip(
+        self, connection: Connection, summaries: Mapping[TableName, Mapping[str, str]] = MappingProxyType({})
+    ) -> None:
         """Make what was committed visible, in the open transaction, unless somebody else has written to a table.
 
-        summary: what the newest snapshot of each table is to say of itself, where the window has made it.
+        summaries: what the newest snapshot of each table is to say of itself, where the window has made it.
         Raises WrittenMeanwhile TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
         """
         assert not self._open, "a window is committed before it is seen"
         place = location_of(self.location)
-        now = pointers(place).publish(connection, self.name, self._moves(connection, summary))
+        now = pointers(place).publish(connection, self.name, self._moves(connection, summaries))
         store_heads(connection, place.catalog, now, self.files, self._touched)
         forget_namespace(connection, place.spark_catalog, self.namespace)
         forget_folders(connection, self.name)
 
-    def _moves(self, connection: Connection, summary: Mapping[str, str]) -> list[Move]:
+    def _moves(self, connection: Connection, summaries: Mapping[TableName, Mapping[str, str]]) -> list[Move]:
         """Return what becomes of each table that the window has touched or made."""
         found = []
         for name, one in self._tables.items():
-            now = self._pointer(connection, one)
+            now, summary = self._pointer(connection, one), {WINDOW: self.name, **summaries.get(name, {})}
             if one.origin is None:
                 found.append(Move(name, None, one.begun, one.begun, now, {}, summary))
             else:

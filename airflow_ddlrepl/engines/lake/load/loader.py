@@ -135,7 +135,7 @@ class LakeLoader(Loader, RereadsRows):
             discarded = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
             with self.target.writing() as connection, self.target.views_renewed(connection):
                 hold(connection, self.target.holder, fence)
-                window.flip(connection, {LOADED: str(int(at))} if at else {})
+                window.flip(connection, {state.name: {LOADED: str(int(at))}} if at else {})
                 write_table_states(connection, self.target.holder, {state.table_id: state})
                 placed(connection, self.target.holder, state.table_id, [*discarded, *placing.discarded])
                 told = [RefreshDeclined(state.table_id, f"{left} not deleted (masked)", at)] if left else []

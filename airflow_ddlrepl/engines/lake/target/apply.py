@@ -5,7 +5,7 @@ The transaction also moves the position and writes the tables' states, so that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from threading import Lock
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
-from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.catalog.window import POSITION, SHAPE, Window
 from airflow_ddlrepl.engines.lake.connection.errors import explained, line
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.needing_rows import needs_rows
@@ -24,14 +24,16 @@ from airflow_ddlrepl.engines.lake.merge.netted_sections import Section, netted_s
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.lake.merge.stage import Staged
 from airflow_ddlrepl.engines.lake.target.discarded_rows import clear, replace_rows
+from airflow_ddlrepl.engines.lake.target.own_snapshots import shape_digest
 from airflow_ddlrepl.engines.lake.target.side_by_side import side_by_side
 from airflow_ddlrepl.engines.lake.target.state import write_table_states
 from airflow_ddlrepl.engines.target_state import StagedSlice
 from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
 from airflow_ddlrepl.errors import AlterRefused, DdlReplError, identified
 from airflow_ddlrepl.integrate.ready_rows import LeftOut
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import replaced
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +59,21 @@ def write_states(connection: Connection, channel: str, program: Program) -> None
     states = {i: one for i, one in program.table_states.items() if i in touched}
     gone = touched - program.table_states.keys() - {NO_TABLE}
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
+
+
+def summaries(programs: Iterable[Program], epoch: int) -> dict[TableName, dict[str, str]]:
+    """Return what the snapshots of tables say of themselves that programs bring to their ends, by the table's name.
+
+    A table that a load has brought further than its program says no position: it has some of what comes behind it.
+    """
+    found = {}
+    for program in programs:
+        for one in {**program.table_states, **program.ends_as}.values():
+            after = one.past(program.high)
+            is_further = after.snapshot is not None or (after.partial is not None and after.partial.until is not None)
+            if one.state in (TableStatus.LIVE, TableStatus.SUSPENDED) and not is_further:
+                found[one.name] = {POSITION: str(int(program.high)), SHAPE: shape_digest(one, epoch)}
+    return found
 
 
 class Staging(ProgramPass):

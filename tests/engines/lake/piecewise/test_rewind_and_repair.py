@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.engines.lake.catalog import publishing
+from airflow_ddlrepl.engines.lake.catalog.piecewise import publish
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
+from tests.support.lakes import rolled_back
 from tests.support.lakes.rewound import tell
 from tests.support.lakes.single import KINDS, Single
 
@@ -36,3 +39,10 @@ def test_tables_go_back_and_on_again_and_rows_are_repaired(
     databases: Databases, tmp_path: Path, single: Single, past: Single
 ) -> None:
     tell(databases.source, tmp_path, (single, single.location), (past, past.location), shown)
+
+
+def test_a_table_is_rolled_back_also_where_the_run_is_killed(
+    databases: Databases, tmp_path: Path, single: Single
+) -> None:
+    points = {"lake.intent": publishing, "lake.swapped": publish, "lake.published": publishing}
+    rolled_back.tell(databases.source, tmp_path, single, single.location, points)

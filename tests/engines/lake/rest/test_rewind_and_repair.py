@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.engines.lake.catalog import publishing
 from tests.conftest import Databases
+from tests.support.lakes import rolled_back
 from tests.support.lakes.rest import Rest, rest_server
 from tests.support.lakes.rewound import tell
 
@@ -39,3 +41,8 @@ def test_tables_go_back_and_on_again_and_rows_are_repaired(
     databases: Databases, tmp_path: Path, rest: Rest, other: Rest
 ) -> None:
     tell(databases.source, tmp_path, lake(tmp_path / "now", rest), lake(tmp_path / "past", other), shown)
+
+
+def test_a_table_is_rolled_back_also_where_the_run_is_killed(databases: Databases, tmp_path: Path, rest: Rest) -> None:
+    points = {"lake.intent": publishing, "lake.published": publishing}
+    rolled_back.tell(databases.source, tmp_path, *lake(tmp_path, rest), points)
