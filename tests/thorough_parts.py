@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 VARIABLE = "DDLREPL_THOROUGH_PART"
 LONG = (
+    "tests/chaos/test_lake_crash.py::test_two_channels_whose_drivers_and_java_are_killed",
     "tests/conformance/test_killed.py::test_runs_killed_at_each_fail_point_in_turn_are_made_good[iceberg]",
     "tests/conformance/test_killed.py::test_random_work_whose_runs_are_killed_anywhere_ends_equal[iceberg",
     "tests/airflow/test_readme.py::test_the_readme_leads_into_airflow",
@@ -26,6 +27,8 @@ LONG = (
     "test_histories_with_conditions_or_functions_that_are_rewound[SampledRestrictingRememberer]",
     "tests/demo/test_benchmarks.py::test_each_part_measures_and_clears_away_what_it_made",
     "tests/security/test_secrets.py::test_a_story_with_passwords",
+    "tests/engines/lake/rest/test_rewind_and_repair.py::test_tables_go_back_and_on_again_and_rows_are_repaired",
+    "tests/engines/lake/piecewise/test_windows.py::test_a_killed_run_is_rolled_forward[hive]",
     "tests/spark/test_runner.py::test_spark_connect",
     "tests/conformance/test_killed.py::test_runs_killed_at_each_fail_point_in_turn_are_made_good[postgres]",
     "tests/airflow/test_airflow_secrets.py::test_passwords_stay_out_of_airflow",
