@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
 from airflow_ddlrepl.model.names import TableName
 from tests.support.lakes.reader import rows_at
+from tests.support.lakes.store import BUCKET, KEY, REGION, SECRET, Store
 from tests.support.lakes.warm_spark import warm_runner
 
 POM = Path(__file__).with_name("rest_server.pom.xml")
@@ -31,11 +33,12 @@ SECONDS = 90
 
 @dataclass
 class Rest:
-    """A server. It can be stopped and started again, and has what it had."""
+    """A server. It can be stopped and started again, and has what it had. store: of the files; None: a folder."""
 
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    store: Store | None = None
 
     @classmethod
     def free(cls, folder: Path) -> Rest:
@@ -60,8 +63,15 @@ class Rest:
             "CATALOG_URI": f"jdbc:sqlite:{self.folder}/catalog.db",
             "CATALOG_WAREHOUSE": f"{self.folder}/warehouse",
             "CATALOG_JDBC_SCHEMA__VERSION": "V1",  # it can have views
+            **(_in_store(self.store) if self.store else {}),
         }
-        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", _class_path()]
+        command = [
+            f"{java.home()}/bin/java",
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            _class_path(in_store=self.store is not None),
+        ]
         with (self.folder / "log").open("ab") as log:
             server = [*command, "org.apache.iceberg.rest.RESTCatalogServer"]
             self.process = subprocess.Popen(server, env=environment, stdout=log, stderr=log)
@@ -123,9 +133,10 @@ class Rest:
 
 
 @contextmanager
-def rest_server(folder: Path) -> Iterator[Rest]:
-    """A server with no table."""
+def rest_server(folder: Path, store: Store | None = None) -> Iterator[Rest]:
+    """A server with no table. store: of the files; None: a folder."""
     server = Rest.free(folder)
+    server.store = store
     server.start()
     try:
         yield server
@@ -133,15 +144,33 @@ def rest_server(folder: Path) -> Iterator[Rest]:
         server.stop()
 
 
-@lru_cache(maxsize=1)
-def _class_path() -> str:
+def _in_store(store: Store) -> dict[str, str]:
+    """What tells the server where the files are."""
+    return {
+        "CATALOG_WAREHOUSE": f"s3://{BUCKET}/wh",
+        "CATALOG_IO__IMPL": "org.apache.iceberg.aws.s3.S3FileIO",
+        "CATALOG_S3_ENDPOINT": store.endpoint,
+        "CATALOG_S3_PATH__STYLE__ACCESS": "true",
+        "CATALOG_S3_ACCESS__KEY__ID": KEY,
+        "CATALOG_S3_SECRET__ACCESS__KEY": SECRET,
+        "CATALOG_CLIENT_REGION": REGION,
+        "CATALOG_HTTP__CLIENT_TYPE": "urlconnection",  # the bundle has no client that this version of Iceberg knows
+    }
+
+
+@lru_cache(maxsize=2)
+def _class_path(*, in_store: bool) -> str:
     """The jars of the server, which Maven fetches once; Spark's have the rest of what it needs."""
-    folder = jar_folder() / "rest_server"
+    folder = jar_folder() / f"rest_server_{zlib.crc32(POM.read_bytes()):08x}"
     if not (folder / "done").exists():
         if shutil.which("mvn") is None:
             pytest.skip("Maven, which fetches Iceberg's reference server, is not installed")
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
         subprocess.run(["mvn", "-q", "-B", "-f", str(POM), goal, f"-DoutputDirectory={folder}"], check=True)
         (folder / "done").touch()
-    found = [*sorted(folder.glob("*.jar")), *jars(), *sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))]
+    found = [
+        *sorted(folder.glob("*.jar")),
+        *jars(in_store),
+        *sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar")),
+    ]
     return ":".join(str(one) for one in found if "iceberg-spark" not in one.name)
