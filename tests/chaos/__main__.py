@@ -24,7 +24,8 @@ from tests.chaos.jobs import Done, Job, work_off
 from tests.chaos.life import KILLS
 from tests.support.crashing import OF_STREAMS
 
-ELSEWHERE = ("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS)
+_OF_LAKES = ("ledger.", "lake.", "roll_back.")
+ELSEWHERE = ("rewind.", "repair.", "reread.", "isolated.", "cutover.", *_OF_LAKES, *OF_STREAMS)
 """How fail points begin that no cycle of these channels comes to: other tests kill runs there."""
 
 
@@ -84,13 +85,7 @@ def main() -> int:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     points = given.points
     if points == []:  # without names
-        points = [
-            point
-            for point in FAIL_POINTS
-            if not point.startswith(
-                ("rewind.", "repair.", "reread.", "ledger.", "lake.", "isolated.", "cutover.", *OF_STREAMS)
-            )
-        ]
+        points = [point for point in FAIL_POINTS if not point.startswith(ELSEWHERE)]
     jobs = wanted(points or [], given)
     count = Count()
     for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):

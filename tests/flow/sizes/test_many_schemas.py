@@ -20,6 +20,7 @@ def test_progress_counts_tables(
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     for n in range(3):
         replica.at_source(f"CREATE SCHEMA s{n}", *(f"CREATE TABLE s{n}.t{t} (id int PRIMARY KEY)" for t in range(2)))
+        replica.at_source(*(f"INSERT INTO s{n}.t{t} VALUES (1)" for t in range(2)))  # else it is not loaded
     with caplog.at_level(logging.INFO, "ddlrepl"):
         replica.activate()
     said = [record.getMessage() for record in caplog.records]
@@ -40,6 +41,7 @@ def test_progress_is_not_told_of_what_is_fast(caplog: pytest.LogCaptureFixture) 
 def test_each_table_takes_few_statements(databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     replica.at_source(*(f"CREATE TABLE t{n} (id int PRIMARY KEY, note text)" for n in range(40)))
+    replica.at_source(*(f"INSERT INTO t{n} VALUES (1)" for n in range(40)))  # else none is loaded
     statements: list[object] = []
     execute = Cursor.execute
 
