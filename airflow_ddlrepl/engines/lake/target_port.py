@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.heads import require_followed
 from airflow_ddlrepl.engines.lake.catalog.publishing import publishing
-from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
+from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, WindowKind, any_table
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
@@ -171,7 +171,7 @@ class LakeTarget(
         repeated(lambda: self._change_state(change, fence))
 
     def _change_state(self, change: StateChange, fence: Fence) -> None:
-        window = self.window(f"c{fence.token}")
+        window = self.window(f"{WindowKind.CHANGE_STATE}{fence.token}")
         if change.statements:
             window.begin()
         for statement in change.statements:
@@ -209,7 +209,7 @@ class LakeTarget(
         return repeated(lambda: self._apply(works, fence))
 
     def _apply(self, works: Sequence[TargetWork], fence: Fence) -> list[Applied]:
-        window = self.window(f"a{fence.token}", require_followed)
+        window = self.window(f"{WindowKind.APPLY}{fence.token}", require_followed)
         window.begin()
         with self.writing() as connection:  # an early refusal: the transaction below asks again
             for work in works:
@@ -218,7 +218,7 @@ class LakeTarget(
         with self.writing(work.holder for work in works) as connection, self.views_renewed(connection):
             for work in works:
                 state.advance(connection, work.holder, *work.program.move, fence)
-            window.flip(connection, summaries((work.program for work in works), fence.epoch))
+            window.flip(connection, summaries((work.program for work in works), window.tables, fence.epoch))
             for work, staging in zip(works, done, strict=True):
                 write_states(connection, work.holder, work.program)
                 for discard in staging.discards:
@@ -234,7 +234,7 @@ class LakeTarget(
     def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
         from airflow_ddlrepl.engines.lake.compare.repair_rows import stage_repair
 
-        window, folder = self.window(f"p{fence.token}"), self.staging_name(fence.token, "repair")
+        window, folder = self.window(f"{WindowKind.REPAIR}{fence.token}"), self.staging_name(fence.token, "repair")
         window.begin()
         with stage_repair(window, task, in_flight, folder) as done, self.writing() as connection:
             state.hold(connection, self.holder, fence)

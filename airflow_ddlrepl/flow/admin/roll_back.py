@@ -12,10 +12,10 @@ from airflow_ddlrepl.config.sections.policies import History
 from airflow_ddlrepl.engines.abilities.snapshots import HasSnapshots, RolledBackTo, can_not_roll_back
 from airflow_ddlrepl.engines.ability import able, find
 from airflow_ddlrepl.engines.target_state import Applied, TargetState
-from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.catch_up import catch_up
 from airflow_ddlrepl.flow.apply.suspension import suspended_error
+from airflow_ddlrepl.flow.refresh.requests import no_table_matches
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -80,11 +80,7 @@ def _chosen(run: RunContext, patterns: Sequence[str], wanted: int | None) -> dic
         assert other is not None
         raise can_not_roll_back(other.name, f"snapshot {wanted} is of one table, and several match", "name one table")
     if not any(found.values()):
-        raise ConfigError(
-            f"no table of the channel matches {', '.join(patterns) or 'it: none is named'}",
-            code="CFG-131",
-            hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
-        )
+        raise no_table_matches(patterns)
     return found
 
 

@@ -43,13 +43,18 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
         if s.state in (*_LOADED, *WAITING)
     }
     if not named and not any(s.state in WAITING for s in now.table_states.values()):
-        raise ConfigError(
-            f"no table of the channel matches {', '.join(patterns)}",
-            code="CFG-131",
-            hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
-        )
+        raise no_table_matches(patterns)
     let_wait(run, target, asked, [RefreshRequested(i, reason, now.lsn, True, how) for i in asked])
     record(run, target)
+
+
+def no_table_matches(patterns: Sequence[str]) -> ConfigError:
+    """Return the error CFG-131 for patterns that match no table of the channel."""
+    return ConfigError(
+        f"no table of the channel matches {', '.join(patterns)}",
+        code="CFG-131",
+        hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
+    )
 
 
 def _to_be_loaded(run: RunContext, target: str, table: Table, now: TableState, context: str) -> TableState:

@@ -65,7 +65,7 @@ def test_tables_without_rows_are_created_as_loaded_ones_are(
     assert replica.rows("SELECT code FROM a UNION ALL SELECT code FROM s.e ORDER BY 1") == [("y",), ("z",)]
 
 
-def test_a_row_that_is_not_committed_when_tables_are_looked_at_comes_once(
+def test_a_table_that_has_a_page_is_loaded_whoever_sees_its_row(
     replica: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
     replica.at_source("CREATE TABLE early (id int PRIMARY KEY)", "CREATE TABLE late (id int PRIMARY KEY)")

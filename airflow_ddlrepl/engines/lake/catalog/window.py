@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,19 @@ just about to be committed.
 """
 SHAPE = "ddlrepl.shape"
 """What the snapshot of a window says of itself besides: a digest of the shape and settings that the table had then."""
+
+
+class WindowKind(StrEnum):
+    """A kind of windows is the letter with which the name of a window begins, behind the channel's part."""
+
+    APPLY = "a"
+    ROLL_BACK = "b"
+    CHANGE_STATE = "c"
+    LOAD = "l"
+    MAINTAIN = "m"
+    REPAIR = "p"
+
+
 _DELETES = "write.metadata.delete-after-commit.enabled"
 """A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
 TARGET_FILE_SIZE = str(128 << 20)
@@ -111,6 +125,11 @@ class Window:
     def files(self) -> Files:
         """Return the files of the warehouse."""
         return location_of(self.location).files
+
+    @property
+    def tables(self) -> Collection[TableName]:
+        """Return the names of the tables that the window changes or makes, as it leaves them."""
+        return self._tables.keys()
 
     def begin(self) -> None:
         """Remove what an earlier window of this namespace has left."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.errors import CannotAdapt, Unreachable, Unsupported, WrittenMeanwhile
+import sys
+
+from airflow_ddlrepl.errors import CannotAdapt, DriverMissing, Unreachable, Unsupported, WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -14,6 +16,15 @@ def written_meanwhile(name: TableName) -> WrittenMeanwhile:
         table=name,
         hint="nothing was written; run again: a run starts from what the table has then",
         retryable=True,
+    )
+
+
+def driver_missing(of: str, extra: str, error: ImportError) -> DriverMissing:
+    """Return the error of a server without a driver in this Python. of: what it is. extra: which brings the driver."""
+    return DriverMissing(
+        f"no driver of {of} is installed in {sys.executable}: {error}",
+        code="CON-113",
+        hint=f"pip install 'airflow-ddlrepl[{extra}]', wherever the channel's tasks run",
     )
 
 

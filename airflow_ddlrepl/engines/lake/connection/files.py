@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import shutil
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.errors import DriverMissing, Unreachable
+from airflow_ddlrepl.engines.lake.connection.conflicts import driver_missing
+from airflow_ddlrepl.errors import Unreachable
 
 MADE = ".made"
 """So the name of a file of a disk ends as long as it is not whole."""
@@ -209,11 +209,7 @@ def store_errors() -> Iterator[None]:
     except FileNotFoundError:
         raise
     except ImportError as error:
-        raise DriverMissing(
-            f"no driver of object stores is installed in {sys.executable}: {error}",
-            code="CON-113",
-            hint="pip install 'airflow-ddlrepl[s3]', wherever the channel's tasks run",
-        ) from None
+        raise driver_missing("object stores", "s3", error) from None
     except Exception as error:
         if isinstance(error, OSError) or is_of_store(error):
             raise store_refusal(error) from None

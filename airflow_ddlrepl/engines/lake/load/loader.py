@@ -13,7 +13,7 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
-from airflow_ddlrepl.engines.lake.catalog.window import LOADED
+from airflow_ddlrepl.engines.lake.catalog.window import LOADED, WindowKind
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
@@ -127,7 +127,7 @@ class LakeLoader(Loader, RereadsRows):
 
     def _put_in_place(self, placing: Placing, fence: Fence) -> str:
         state, shadow = placing.state, Shadow.of(self.target.location, placing.shadow)
-        window = self.target.window(f"l{fence.token}")
+        window = self.target.window(f"{WindowKind.LOAD}{fence.token}")
         window.begin()
         with refusals(state.name), file_refusals(state.name):
             left = place(window, placing, shadow, self.target.arrangement_of(state.name))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.abilities.maintenance import Maintained, Thresholds
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
-from airflow_ddlrepl.engines.lake.catalog.window import TARGET_FILE_SIZE, Window
+from airflow_ddlrepl.engines.lake.catalog.window import TARGET_FILE_SIZE, Window, WindowKind
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, java_table
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.merge.refusals import refusals
@@ -33,13 +33,13 @@ _SIZE = "write.target-file-size-bytes"
 def maintain(target: LakeTarget, name: TableName, thresholds: Thresholds, fence: Fence) -> Maintained:
     """Maintain a table: its own changes become visible in one moment, and then files are removed."""
     with refusals(name):
-        window = target.window(f"m{fence.token}")
+        window = target.window(f"{WindowKind.MAINTAIN}{fence.token}")
         window.begin()
         done = change(window, name, thresholds)
         with target.writing() as connection:
             hold(connection, target.holder, fence)
             window.flip(connection)
-        after = target.window(f"m{fence.token}")
+        after = target.window(f"{WindowKind.MAINTAIN}{fence.token}")
         removed = remove_files(after, name)
         after.begin()
     return replace(done, removed=removed)

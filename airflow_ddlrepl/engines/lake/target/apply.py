@@ -5,7 +5,7 @@ The transaction also moves the position and writes the tables' states, so that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from threading import Lock
@@ -61,8 +61,10 @@ def write_states(connection: Connection, channel: str, program: Program) -> None
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
 
 
-def summaries(programs: Iterable[Program], epoch: int) -> dict[TableName, dict[str, str]]:
-    """Return what the snapshots of tables say of themselves that programs bring to their ends, by the table's name.
+def summaries(
+    programs: Iterable[Program], tables: Collection[TableName], epoch: int
+) -> dict[TableName, dict[str, str]]:
+    """Return what the snapshots of these tables say of themselves, which programs bring to their ends.
 
     A table that a load has brought further than its program says no position: it has some of what comes behind it.
     """
@@ -71,7 +73,7 @@ def summaries(programs: Iterable[Program], epoch: int) -> dict[TableName, dict[s
         for one in {**program.table_states, **program.ends_as}.values():
             after = one.past(program.high)
             is_further = after.snapshot is not None or (after.partial is not None and after.partial.until is not None)
-            if one.state in (TableStatus.LIVE, TableStatus.SUSPENDED) and not is_further:
+            if one.name in tables and one.state in (TableStatus.LIVE, TableStatus.SUSPENDED) and not is_further:
                 found[one.name] = {POSITION: str(int(program.high)), SHAPE: shape_digest(one, epoch)}
     return found
 

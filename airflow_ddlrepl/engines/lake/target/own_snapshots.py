@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow_ddlrepl.engines.abilities.snapshots import LOAD, RolledBackTo, can_not_roll_back
 from airflow_ddlrepl.engines.lake.catalog.metadata import WINDOW, Head
-from airflow_ddlrepl.engines.lake.catalog.window import LOADED, POSITION, SHAPE
+from airflow_ddlrepl.engines.lake.catalog.window import LOADED, POSITION, SHAPE, WindowKind
 from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.position import Position
@@ -99,17 +99,16 @@ class OwnSnapshots:
 
     def _can_go_on(self, snapshot: int) -> bool:
         """Are the channel's columns there, and those of the snapshot the same ones? It may have added some since."""
-        then, now = (
-            self._columns(self._there[snapshot].get("schema-id")),
-            self._columns(self.metadata["current-schema-id"]),
-        )
+        then, now = self._columns_of(snapshot), self._columns(self.metadata["current-schema-id"])
         names = {column.name for column in self.table.shape.columns}
         return bool(then) and names == now.keys() and all(now[name][0] == one[0] for name, one in then.items())
 
     def _has_same_columns(self, snapshot: int) -> bool:
         """Does Iceberg know the channel's columns of the snapshot as the same ones still?"""
-        then = self._columns(self._there[snapshot].get("schema-id"))
-        return then == self._columns(self.metadata["current-schema-id"])
+        return self._columns_of(snapshot) == self._columns(self.metadata["current-schema-id"])
+
+    def _columns_of(self, snapshot: int) -> dict[str, tuple[Any, ...]]:
+        return self._columns(self._there[snapshot].get("schema-id"))
 
     def _columns(self, schema: int | None) -> dict[str, tuple[Any, ...]]:
         """Return what tells the channel's columns in a schema from others of the same names, by these names."""
@@ -158,7 +157,7 @@ class OwnSnapshots:
             return Writer.ROWS
         if window is None:
             return Writer.OTHERS
-        return Writer.CHANGES if window[1] in "ac" else Writer.ROWS
+        return Writer.CHANGES if window[1] in (WindowKind.APPLY, WindowKind.CHANGE_STATE) else Writer.ROWS
 
     def _summary(self, snapshot: int) -> Mapping[str, str]:
         found: Mapping[str, str] = self._there[snapshot].get("summary", {})

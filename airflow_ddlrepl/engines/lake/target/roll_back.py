@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from airflow_ddlrepl.engines.abilities.snapshots import HasSnapshots, RolledBackTo
 from airflow_ddlrepl.engines.lake.catalog.heads import stored_head
 from airflow_ddlrepl.engines.lake.catalog.metadata import content
+from airflow_ddlrepl.engines.lake.catalog.window import WindowKind
 from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
@@ -41,7 +42,8 @@ def _roll_back(
     fence: Fence,
 ) -> RolledBackTo:
     """Roll a table back, once: somebody else may write to it meanwhile."""
-    name, place, window = table.name, location_of(target.location), target.window(f"b{fence.token}")
+    name, place = table.name, location_of(target.location)
+    window = target.window(f"{WindowKind.ROLL_BACK}{fence.token}")
     window.begin()
     with refusals(name), file_refusals(name):
         metadata = content(window.metadata(name), place.files)

@@ -66,7 +66,7 @@ class ExportedSnapshot:
 
     It implements the port `engines.source.SourceSnapshot`. name: by which other sessions read under it. refused: why
     tables that were asked for are not among `tables`, by id. empty: those that have no page, as PostgreSQL's own
-    tables have before their first row; they are locked, so none was taken from them since the snapshot.
+    tables have before their first row; locked before the snapshot, they have lost none since.
     """
 
     dsn: str = field(repr=False)
@@ -188,10 +188,9 @@ def snapshot_at_position(
         assert row is not None
         seen = snapshot(connection)
         with closing(HeldTables(dsn)) as tables_held:
-            sizes, empty = _sizes(connection, tables)
+            sizes, _ = _sizes(connection, tables)
             refused = {**found.refused, **held, **not_inspected(connection, found.names, tables)}
-            found_here = ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused, empty)
-            yield position, found_here
+            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
         connection.rollback()
 
 

@@ -24,7 +24,12 @@ STATE = TableState(1, NAME, Table(1, NAME, ()))
 
 
 def told(state: TableState) -> dict[TableName, dict[str, str]]:
-    return summaries([Program(Position(50), Position(100), (), (), {1: state})], 1)
+    return summaries([Program(Position(50), Position(100), (), (), {1: state})], {state.name}, 1)
+
+
+def test_nothing_is_asked_of_tables_that_the_window_leaves_alone() -> None:
+    program = Program(Position(50), Position(100), (), (), {1: STATE})
+    assert summaries([program], (), 1) == {}
 
 
 @pytest.mark.parametrize("until", [99, 100])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,9 +17,13 @@ from typing import Any
 
 from airflow_ddlrepl.engines.lake.catalog.piecewise.iceberg_metadata import parsed
 from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
-from airflow_ddlrepl.engines.lake.connection.conflicts import catalog_unreachable, name_taken, written_meanwhile
+from airflow_ddlrepl.engines.lake.connection.conflicts import (
+    catalog_unreachable,
+    driver_missing,
+    name_taken,
+    written_meanwhile,
+)
 from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
-from airflow_ddlrepl.errors import DriverMissing
 from airflow_ddlrepl.model.names import TableName
 
 _POINTER, _TYPE = "metadata_location", "table_type"
@@ -88,11 +91,7 @@ class GlueCatalog(OneByOne):
         try:
             from botocore.exceptions import BotoCoreError, ClientError
         except ImportError as error:
-            raise DriverMissing(
-                f"no driver of AWS Glue is installed in {sys.executable}: {error}",
-                code="CON-113",
-                hint="pip install 'airflow-ddlrepl[glue]', wherever the channel's tasks run",
-            ) from None
+            raise driver_missing("AWS Glue", "glue", error) from None
         try:
             yield _Entries(_client(self.named))
         except (BotoCoreError, ClientError) as error:

@@ -7,7 +7,6 @@ writers do it, and names to the metastore what it is to be changed from, which n
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,9 +15,13 @@ from urllib.parse import urlsplit
 
 from airflow_ddlrepl.engines.lake.catalog.piecewise.iceberg_metadata import parsed
 from airflow_ddlrepl.engines.lake.catalog.piecewise.port import Metadata, OneByOne
-from airflow_ddlrepl.engines.lake.connection.conflicts import catalog_unreachable, name_taken, written_meanwhile
+from airflow_ddlrepl.engines.lake.connection.conflicts import (
+    catalog_unreachable,
+    driver_missing,
+    name_taken,
+    written_meanwhile,
+)
 from airflow_ddlrepl.engines.lake.connection.single_catalog import SingleCatalog
-from airflow_ddlrepl.errors import DriverMissing
 from airflow_ddlrepl.model.names import TableName
 
 _POINTER, _BEFORE = "metadata_location", "previous_metadata_location"
@@ -80,11 +83,7 @@ class HiveCatalog(OneByOne):
             from pyiceberg.exceptions import CommitFailedException, WaitingForLockException
             from thrift.Thrift import TException
         except ImportError as error:
-            raise DriverMissing(
-                f"no driver of Hive metastores is installed in {sys.executable}: {error}",
-                code="CON-113",
-                hint="pip install 'airflow-ddlrepl[hive]', wherever the channel's tasks run",
-            ) from None
+            raise driver_missing("Hive metastores", "hive", error) from None
         try:
             transport = _transport_to(self.named.properties["uri"])
             try:
