@@ -69,6 +69,13 @@ class Engine(Protocol):
         """
         return {}
 
+    def warm_up(self, folder: str) -> None:
+        """Do in the driver's session what a window does, in a database of its own in a folder.
+
+        A class archive is made of the classes that this needs; nothing is to do where Java writes nothing.
+        """
+        return
+
     @property
     def imported_beforehand(self) -> Sequence[str]:
         """Return the modules that most tasks with such a database import, for processes that fork tasks."""

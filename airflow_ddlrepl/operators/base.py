@@ -34,8 +34,9 @@ from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.session.class_archive import JARS
 from airflow_ddlrepl.spark.session.secret_file import properties_file
-from airflow_ddlrepl.spark.session.settings import JARS, LISTS, SparkSettings, joined
+from airflow_ddlrepl.spark.session.settings import LISTS, SparkSettings, joined
 from airflow_ddlrepl.visible import one_line
 
 

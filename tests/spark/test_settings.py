@@ -110,6 +110,49 @@ def test_no_archive_means_plain_options(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert class_archive.java_options("anywhere") == java.LIGHT
 
 
+@pytest.fixture
+def archive_of_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine_needs: dict[str, str]) -> str:
+    """Options with an archive of the engine's jars, which is there."""
+    monkeypatch.setattr(java, "state_folder", lambda: tmp_path)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    class_archive.archives(java.home(), ("/ours.jar",))[1].touch()
+    return class_archive.java_options(java.home(), ("/ours.jar",))
+
+
+def test_jars_with_an_archive_are_on_the_class_path(archive_of_jars: str) -> None:
+    properties = SparkSettings("local[2]", targets=("postgresql://here/b",)).properties()
+    assert properties["spark.driver.extraClassPath"] == "/ours.jar"
+    assert properties["spark.driver.extraJavaOptions"] == archive_of_jars != class_archive.java_options(java.home())
+    assert "spark.jars" not in properties
+
+
+@pytest.mark.parametrize(
+    ("conf", "variables"),
+    [
+        ({"spark.jars": "/mine.jar"}, {}),
+        ({"spark.driver.extraClassPath": "/mine"}, {}),
+        ({"spark.driver.extraJavaOptions": "-Xmx1g"}, {}),
+        ({}, {"PYSPARK_SUBMIT_ARGS": "--driver-class-path /mine pyspark-shell"}),
+        ({}, {"DDLREPL_SPARK_PROPERTIES_FILE": "/mine.conf"}),
+    ],
+)
+def test_an_archive_of_jars_takes_nothing_from_the_users_options(
+    archive_of_jars: str, conf: dict[str, str], variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    properties = SparkSettings("local[2]", conf=conf, targets=("postgresql://here/b",)).properties()
+    assert properties["spark.jars"].startswith("/ours.jar")
+    assert properties["spark.driver.extraJavaOptions"] != archive_of_jars
+    assert properties.get("spark.driver.extraClassPath") == conf.get("spark.driver.extraClassPath")
+
+
+def test_workers_of_a_cluster_get_the_jars_by_spark(archive_of_jars: str) -> None:
+    properties = SparkSettings("spark://there:7077", targets=("postgresql://here/b",)).properties()
+    assert properties["spark.jars"] == "/ours.jar"
+    assert "spark.driver.extraClassPath" not in properties
+
+
 def test_this_installation_is_one_spark() -> None:
     assert inspect_installation(with_files=True).problem == ""
 

@@ -53,6 +53,11 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
 
         return session_properties(location)
 
+    def warm_up(self, folder: str) -> None:
+        from airflow_ddlrepl.engines.lake.merge.warm_up import warm_up
+
+        warm_up(folder)
+
     def datasets(self, location: str, table: TableName) -> list[tuple[str, str]]:
         from airflow_ddlrepl.engines.lake.catalog.datasets import datasets
 

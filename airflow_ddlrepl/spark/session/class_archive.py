@@ -1,14 +1,17 @@
 """Make the class archive with which a local Spark starts with a third less work; `python -m` this module makes it once.
 
+With the location of a target behind it, it makes the one for channels with such a target: its engine's jars are in it.
 Java ignores an archive that does not fit (another Java, other jars) and starts as without one.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from airflow_ddlrepl import java
@@ -17,11 +20,36 @@ from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 WARM_UP = Path(__file__).parents[1] / "execute" / "warm_up.py"
 PRIVATE_UMASK = 0o077
+JARS = "spark.jars"
+OPTIONS = "spark.driver.extraJavaOptions"
+CLASS_PATH = "spark.driver.extraClassPath"
 
 
-def java_options(java_home: str) -> str:
-    """Return spark.driver.extraJavaOptions for a local Spark, with the archive when it was made."""
-    base, top = archives(java_home)
+def listed(value: str) -> tuple[str, ...]:
+    """Return the parts of a property that is a list."""
+    return tuple(part for part in value.split(",") if part)
+
+
+def by_class_path(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a local Spark with its jars on Java's class path, where an archive of them was made.
+
+    Java archives no classes of jars that Spark adds by itself. Who has set the class path or Java's options keeps them.
+    """
+    jars = listed(properties.get(JARS, ""))
+    home = java.home()
+    is_free = CLASS_PATH not in properties and properties.get(OPTIONS) == java_options(home)
+    if not (jars and is_free and archives(home, jars)[1].is_file()):
+        return dict(properties)
+    rest = {name: value for name, value in properties.items() if name != JARS}
+    return {**rest, CLASS_PATH: os.pathsep.join(jars), OPTIONS: java_options(home, jars)}
+
+
+def java_options(java_home: str, jars: Sequence[str] = ()) -> str:
+    """Return spark.driver.extraJavaOptions for a local Spark, with the archive when it was made.
+
+    jars: those of its class path beside Spark's own.
+    """
+    base, top = archives(java_home, jars)
     return f"{java.LIGHT} -XX:SharedArchiveFile={base}:{top} -Xshare:auto" if top.is_file() else java.LIGHT
 
 
@@ -31,17 +59,31 @@ def launcher_options(java_home: str) -> str:
     return f"{java.LIGHT} -XX:SharedArchiveFile={base} -Xshare:auto" if base.is_file() else java.LIGHT
 
 
-def archives(java_home: str) -> tuple[Path, Path]:
-    """Return the files for the archived classes of that Java and, on top of them, of the installed Spark."""
-    key = hashlib.sha256(f"{java_home} {inspect_installation().pyspark}".encode()).hexdigest()[:12]
+def archives(java_home: str, jars: Sequence[str] = ()) -> tuple[Path, Path]:
+    """Return the files for the archived classes of that Java, and for those of the installed Spark and the jars."""
+    spark = f"{java_home} {inspect_installation().pyspark}"
     folder = java.state_folder()
-    return folder / f"classes-{key}-java.jsa", folder / f"classes-{key}-spark.jsa"
+    return (
+        folder / f"classes-{_digest(spark)}-java.jsa",
+        folder / f"classes-{_digest(' '.join((spark, *jars)))}-spark.jsa",
+    )
 
 
-def prepare() -> Path | None:
-    """Make the archive (about 140 MB, half a minute) unless it is there; None when this Java can't have one."""
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def prepare(location: str = "") -> Path | None:
+    """Make the archive (140 to 190 MB, a minute at most) unless it is there; None when this Java can't have one.
+
+    location: of a target whose engine's jars are in it, too. Raises ConfigError for one that can't be.
+    """
+    from airflow_ddlrepl.spark.session.settings import SparkSettings
+
+    of_engine = SparkSettings(targets=(location,)).of_engines() if location else {}
+    jars = listed(of_engine.get(JARS, ""))
     home = java.home()
-    base, top = archives(home)
+    base, top = archives(home, jars)
     if top.is_file():
         return top
     private_folder(base.parent)
@@ -51,7 +93,9 @@ def prepare() -> Path | None:
     try:
         if not base.is_file():
             subprocess.run(dump, check=True, capture_output=True, timeout=120, umask=PRIVATE_UMASK)
-        submit = _submit(options)
+        by_path = {name: value for name, value in of_engine.items() if name != JARS}
+        classes = {CLASS_PATH: os.pathsep.join(jars)} if jars else {}
+        submit = [*_submit({**by_path, **classes, OPTIONS: options}), *([location] if location else [])]
         subprocess.run(
             submit, check=True, capture_output=True, timeout=300, env=_environment(home), umask=PRIVATE_UMASK
         )
@@ -62,14 +106,10 @@ def prepare() -> Path | None:
     return top
 
 
-def _submit(options: str) -> list[str]:
+def _submit(given: Mapping[str, str]) -> list[str]:
     """Return the command of a small job through spark-submit, which loads the classes that every app loads."""
     home = inspect_installation().home
-    properties = {
-        "spark.driver.extraJavaOptions": options,
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
-    }
+    properties = {**given, "spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
     arguments = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
     return [f"{home}/bin/spark-submit", "--master", "local[1]", *arguments, str(WARM_UP)]
 
@@ -80,5 +120,7 @@ def _environment(home: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    made = prepare()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("location", nargs="?", default="", help="of a target: its engine's jars are in it, too")
+    made = prepare(parser.parse_args().location)
     print(f"class archive: {made}" if made else "no class archive: this Java can't make one; Spark starts without")

@@ -99,11 +99,11 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = java.home()
+    ours = {"spark.master": settings.effective_master, "spark.app.name": app_name, **settings.properties()}
+    os.environ["JAVA_HOME"] = java.home()  # after the properties, which would ask it anew
     # SPARK_HOME of another Spark would mix its jars with our Python files.
     os.environ.pop("SPARK_HOME", None)
     _stay_local(settings.effective_master)
-    ours = {"spark.master": settings.effective_master, "spark.app.name": app_name, **settings.properties()}
     if python := settings.conf.get(PYTHON):
         os.environ["PYSPARK_PYTHON"] = python
     builder = SparkSession.builder

@@ -15,7 +15,7 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.notation.environment import expand
-from airflow_ddlrepl.spark.session.class_archive import java_options
+from airflow_ddlrepl.spark.session.class_archive import JARS, OPTIONS, by_class_path, java_options, listed
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
@@ -38,7 +38,6 @@ LOCAL = {
     "spark.driver.memory": "640m",
 }
 
-JARS = "spark.jars"
 LISTS = (JARS, "spark.sql.extensions")
 """Properties that have several values: an engine's and the user's are together."""
 
@@ -106,10 +105,13 @@ class SparkSettings:
 
     def properties(self) -> dict[str, str]:
         """Return all Spark properties for the master, ours overridden by the user's."""
-        local = local_properties() if is_local(self.effective_master) else {}
+        if not is_local(self.effective_master):
+            return {**ALWAYS, **self.with_engines()}
+        local = local_properties()
         if self.conf.get(PYTHON, sys.executable) != sys.executable:
             local.pop(DAEMON, None)  # that Python may not have it
-        return {**ALWAYS, **local, **self.with_engines()}
+        found = {**ALWAYS, **local, **self.with_engines()}
+        return found if _has_users_options() else by_class_path(found)
 
     def with_engines(self) -> dict[str, str]:
         """Return the user's properties, and what the targets' engines need. Raises ConfigError."""
@@ -135,11 +137,16 @@ def joined(name: str, before: str, more: str) -> str:
     """Return the value of a property that has one already: the later one wins, of lists all parts stay."""
     if name not in LISTS:
         return more
-    return ",".join(dict.fromkeys(part for value in (before, more) for part in value.split(",") if part))
+    return ",".join(dict.fromkeys((*listed(before), *listed(more))))
 
 
 def _place_of_environment() -> str:
     return os.environ.get("DDLREPL_SPARK_REMOTE") or os.environ.get("DDLREPL_SPARK_MASTER", "")
+
+
+def _has_users_options() -> bool:
+    """Return whether a user's options reach spark-submit beside ours: they may name a class path, too."""
+    return bool(os.environ.get(PROPERTIES_FILE) or os.environ.get("PYSPARK_SUBMIT_ARGS"))
 
 
 def _conf_of_environment() -> dict[str, str]:
@@ -172,7 +179,7 @@ def local_properties() -> dict[str, str]:
     """
     return {
         **LOCAL,
-        "spark.driver.extraJavaOptions": java_options(java.home()),
+        OPTIONS: java_options(java.home()),
         PYTHON: sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         DAEMON: "airflow_ddlrepl.spark.execute.worker_daemon",
