@@ -106,11 +106,11 @@ def prepare(location: str = "") -> Path | None:
     return top
 
 
-def _submit(given: Mapping[str, str]) -> list[str]:
+def _submit(properties: Mapping[str, str]) -> list[str]:
     """Return the command of a small job through spark-submit, which loads the classes that every app loads."""
     home = inspect_installation().home
-    properties = {**given, "spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
-    arguments = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
+    python = {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+    arguments = [word for name, value in {**properties, **python}.items() for word in ("--conf", f"{name}={value}")]
     return [f"{home}/bin/spark-submit", "--master", "local[1]", *arguments, str(WARM_UP)]
 
 
