@@ -7,9 +7,11 @@ would take a second of a core for it.
 from __future__ import annotations
 
 import gc
+import sys
 from contextlib import suppress
 from importlib import import_module
 
+from airflow_ddlrepl.spark.session.daemon_ahead import await_spark, hand_over, socket_of
 from airflow_ddlrepl.spark.session.python_archives import prefer_installed
 
 OF_TASKS = ("capture.write_range", "engines.staging", "spark.execute.worker")
@@ -26,9 +28,22 @@ def import_for_tasks() -> None:
     gc.freeze()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be the daemon: at once, by one that was started ahead, or after Spark has asked for it."""
     prefer_installed()
+    path = socket_of(sys.argv)
+    if not path and hand_over():
+        return
     from pyspark.daemon import manager
 
-    import_for_tasks()
+    if path:
+        spark = await_spark(path, import_for_tasks)
+        if spark is None:
+            return
+    else:
+        import_for_tasks()
     manager()  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,9 +16,17 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.session.class_archive import launcher_options
 from airflow_ddlrepl.spark.session.connect_server import connect
+from airflow_ddlrepl.spark.session.daemon_ahead import VARIABLE, start_daemon
 from airflow_ddlrepl.spark.session.python_archives import prefer_installed
 from airflow_ddlrepl.spark.session.secret_file import properties_file
-from airflow_ddlrepl.spark.session.settings import PROPERTIES_FILE, PYTHON, SparkSettings, is_local
+from airflow_ddlrepl.spark.session.settings import (
+    DAEMON,
+    PROPERTIES_FILE,
+    PYTHON,
+    WORKER_DAEMON,
+    SparkSettings,
+    is_local,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +120,7 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     with _starting(settings.effective_master):
         users_file = os.environ.get(PROPERTIES_FILE) or None
         with (
+            _daemon_ahead(ours, has_users_file=bool(users_file)),
             properties_file(ours, users_file) as path,
             _submit_arguments(f"--properties-file {shlex.quote(str(path))}"),
             _quick_launcher(),
@@ -162,6 +171,25 @@ def _quick_launcher() -> Iterator[None]:
     finally:
         for name in ours:
             os.environ.pop(name, None)
+
+
+@contextmanager
+def _daemon_ahead(ours: Mapping[str, str], *, has_users_file: bool) -> Iterator[None]:
+    """Start the daemon of Python workers beside Java, and tell Java's environment of it.
+
+    There is none where Java runs already, or a user has set an environment of the workers, who get it at their start.
+    """
+    from pyspark import SparkContext
+
+    is_set = has_users_file or any(name.startswith(("spark.executorEnv.", "spark.executor.cores")) for name in ours)
+    if SparkContext._gateway or is_set or "PYSPARK_SUBMIT_ARGS" in os.environ or ours.get(DAEMON) != WORKER_DAEMON:
+        yield
+        return
+    os.environ[VARIABLE] = start_daemon(WORKER_DAEMON)
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
 
 
 def _stay_local(master: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CONNECT = "sc://"
 PYTHON = "spark.pyspark.python"
 DAEMON = "spark.python.daemon.module"
+WORKER_DAEMON = "airflow_ddlrepl.spark.execute.worker_daemon"
 CONF_FILE = "DDLREPL_SPARK_CONF_FILE"
 """Variable: file with the Spark properties of who started this process, as JSON; they win over a channel's."""
 
@@ -182,5 +183,5 @@ def local_properties() -> dict[str, str]:
         OPTIONS: java_options(java.home()),
         PYTHON: sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        DAEMON: "airflow_ddlrepl.spark.execute.worker_daemon",
+        DAEMON: WORKER_DAEMON,
     }
