@@ -20,6 +20,7 @@ from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.queue.custom_functions import refused, what_of
 
 TABLE = "TABLE"
+_BY_A_QUERY = ("CREATE TABLE AS", "SELECT INTO")
 _OWN_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def ddl_lcrs(event: Event, database: str) -> list[DdlLcr]:
         base, derived = base_and_derived(reading, record.schema, record.known_base)
         name = derived or base or _unknown(record.schema)
         return [_lcr(event, database, command, name, (reading.object_type, base))]
-    is_table = command.endswith(TABLE)
+    is_table = command.endswith(TABLE) or command in _BY_A_QUERY
     names = _tables(event) if is_table else []
     first = reading.objects[0] if reading.objects else None
     if first is not None and reading.object_type == "SCHEMA":

@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransact
 from airflow_ddlrepl.errors import BlockedByOthers, DdlReplError
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import AllowedCode
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
 from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES, name_at
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
@@ -307,16 +308,29 @@ class _Joining:
 
     @cached_property
     def _delivered(self) -> Mapping[int, set[int]]:
-        """Return the places of statements that the target gets, by table."""
+        """Return the places of statements that the target runs, by table."""
         found: dict[int, set[int]] = {}
-        for event in self._taken:
-            for table in event.tables if not event.is_inspected else ():
+        for event in (one for one in self._taken if _is_run(self._process, one)):
+            for table in event.tables:
                 found.setdefault(table.id, set()).add(event.key.lsn)
         return found
 
     def _is_taken(self, event: Event) -> bool:
         lcrs = ddl_lcrs(event, self._clients.database)
         return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)
+
+
+def _is_run(process: ApplyProcess, event: Event) -> bool:
+    """Return whether a target runs a statement that its rules take: its text is known, and is not left out there.
+
+    CREATE TABLE AS is left out, for one: what it creates has to be loaded, even if the table has no row yet.
+    """
+    if event.is_inspected:
+        return False
+    if process.clients.environment.apply_settings(process.client.name).ddl_handler:
+        return True
+    code, lcrs = AllowedCode.of(process.target), ddl_lcrs(event, process.clients.database)
+    return all(lcr.text and not code.why_left_out(lcr) for lcr in lcrs)
 
 
 def left_out_tables(

@@ -160,6 +160,32 @@ def test_a_table_that_is_made_with_its_rows_has_the_source_s_rows(
     assert same(databases, "hr.copy") and lacking(channel) == []
 
 
+@pytest.mark.parametrize(
+    ("statement", "made"),
+    [
+        ("CREATE TABLE hr.copy AS TABLE hr.u WITH NO DATA", "hr.copy"),
+        ("BEGIN; SELECT * INTO hr.copy FROM hr.u WHERE false; COMMIT", "hr.copy"),
+        ("CREATE SCHEMA own CREATE TABLE copy (id int, k int)", "own.copy"),
+    ],
+)
+def test_a_table_of_a_statement_that_no_target_runs_is_loaded(
+    databases: Any, tmp_path: Path, statement: str, made: str
+) -> None:
+    rules = [{"add_global_rules": {**one, "include_ddl": True}} for one in (CAPTURE, APPLY)]
+    channel = begun(databases, tmp_path, *rules, place={"tables": ["hr.*", "own.*"]})
+    assert cycle(channel, statement).loaded == {f"site: {made}": 0}
+    assert not cycle(channel, f"INSERT INTO {made} VALUES (8, 8)").waiting and same(databases, made)
+
+
+def test_a_table_of_a_query_that_replaces_another_is_told(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE, include_ddl=True), schema(APPLY, include_ddl=True))
+    cycle(channel, "DROP TABLE hr.u", "CREATE TABLE hr.u AS TABLE hr.t WITH NO DATA")
+    assert lacking(channel) == ["hr.u"]
+    channel.activate(load=True)
+    cycle(channel, "INSERT INTO hr.u VALUES (8, 8)")
+    assert same(databases, "hr.u") and lacking(channel) == []
+
+
 @BOTH
 def test_a_table_that_comes_under_a_name_of_the_channel_has_its_rows(databases: Any, tmp_path: Path) -> None:
     channel = begun(databases, tmp_path, schema(CAPTURE), schema(APPLY))
