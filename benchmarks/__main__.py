@@ -34,6 +34,8 @@ from benchmarks import (
     suspended,
     transformations,
 )
+from benchmarks.lake import debezium
+from benchmarks.lake.debezium_server import LOOKS, is_distribution
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -76,7 +78,8 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "file_changes", "file_refresh", "compare", "feed")
-PARTS = (*MEASURES, "memory", "ddl", "rules", "transformations", "lake")
+OF_ALL = (*MEASURES, "memory", "ddl", "rules", "transformations", "lake")
+PARTS = (*OF_ALL, "debezium")
 
 
 def scaled(amount: int, given: argparse.Namespace) -> int:
@@ -95,7 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
     if "lake" in given.parts:  # whose Spark has other jars, so its Java is another one
         amounts = ["--scale", str(given.scale), "--pairs", str(given.pairs)]
         subprocess.run([sys.executable, "-m", "benchmarks.lake", *amounts], check=True)
-    if set(given.parts) <= {"ddl", "rules", "transformations", "lake"}:
+    if "debezium" in given.parts:
+        debezium.measure(given)
+    if set(given.parts) <= {"ddl", "rules", "transformations", "lake", "debezium"}:
         return 0
     runner = SparkRunner()
     with ratios.servers(runner, given.pairs, say) as bench:
@@ -127,10 +132,17 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full amounts, e.g. 0.1")
     parser.add_argument("--pairs", type=int, default=5, help="measurements of each side")
     parser.add_argument("--tables", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=OF_ALL)
     parser.add_argument("--connect", default="", metavar="URL", help="of a running Spark Connect server, for `small`")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="SVG file that `growth` draws")
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--debezium", type=Path, metavar="DIR", help=f"debezium-server-iceberg, for `debezium`: {LOOKS}"
+    )
+    parser.add_argument("--java", type=Path, metavar="HOME", help="Java 21 or newer, for `debezium`")
+    given = parser.parse_args(arguments)
+    if "debezium" in given.parts and not is_distribution(given.debezium):
+        parser.error(f"the part debezium needs --debezium DIR: {LOOKS}")
+    return given
 
 
 if __name__ == "__main__":
