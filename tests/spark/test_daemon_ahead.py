@@ -125,21 +125,21 @@ def test_a_path_that_is_too_long_means_none(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.parametrize(
-    ("changed", "variables", "has_users_file"),
+    ("changed", "variables"),
     [
-        ({"spark.executorEnv.PYTHONHASHSEED": "7"}, {}, False),
-        ({"spark.executor.cores": "2"}, {}, False),
-        ({DAEMON: "pyspark.daemon"}, {}, False),
-        ({}, {"PYSPARK_SUBMIT_ARGS": "--conf spark.executorEnv.A=b pyspark-shell"}, False),
-        ({}, {}, True),
+        ({"spark.executorEnv.PYTHONHASHSEED": "7"}, {}),
+        ({"spark.executor.cores": "2"}, {}),
+        ({DAEMON: "pyspark.daemon"}, {}),
+        ({}, {"PYSPARK_SUBMIT_ARGS": "--conf spark.executorEnv.A=b pyspark-shell"}),
+        ({}, {"DDLREPL_SPARK_PROPERTIES_FILE": "/mine.conf"}),
     ],
 )
 def test_none_is_started_where_workers_get_an_environment_at_their_start(
-    changed: dict[str, str], variables: dict[str, str], has_users_file: bool, monkeypatch: pytest.MonkeyPatch
+    changed: dict[str, str], variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with _daemon_ahead({**OURS, **changed}, has_users_file=has_users_file):
+    with _daemon_ahead({**OURS, **changed}):
         assert VARIABLE not in os.environ
 
 

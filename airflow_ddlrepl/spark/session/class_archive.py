@@ -40,8 +40,14 @@ def by_class_path(properties: Mapping[str, str]) -> dict[str, str]:
     is_free = CLASS_PATH not in properties and properties.get(OPTIONS) == java_options(home)
     if not (jars and is_free and archives(home, jars)[1].is_file()):
         return dict(properties)
+    return {**_on_class_path(properties), OPTIONS: java_options(home, jars)}
+
+
+def _on_class_path(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties with their jars, if there are any, on Java's class path."""
     rest = {name: value for name, value in properties.items() if name != JARS}
-    return {**rest, CLASS_PATH: os.pathsep.join(jars), OPTIONS: java_options(home, jars)}
+    jars = listed(properties.get(JARS, ""))
+    return {**rest, CLASS_PATH: os.pathsep.join(jars)} if jars else rest
 
 
 def java_options(java_home: str, jars: Sequence[str] = ()) -> str:
@@ -93,9 +99,7 @@ def prepare(location: str = "") -> Path | None:
     try:
         if not base.is_file():
             subprocess.run(dump, check=True, capture_output=True, timeout=120, umask=PRIVATE_UMASK)
-        by_path = {name: value for name, value in of_engine.items() if name != JARS}
-        classes = {CLASS_PATH: os.pathsep.join(jars)} if jars else {}
-        submit = [*_submit({**by_path, **classes, OPTIONS: options}), *([location] if location else [])]
+        submit = _submit({**_on_class_path(of_engine), OPTIONS: options}, location)
         subprocess.run(
             submit, check=True, capture_output=True, timeout=300, env=_environment(home), umask=PRIVATE_UMASK
         )
@@ -106,12 +110,15 @@ def prepare(location: str = "") -> Path | None:
     return top
 
 
-def _submit(properties: Mapping[str, str]) -> list[str]:
-    """Return the command of a small job through spark-submit, which loads the classes that every app loads."""
+def _submit(properties: Mapping[str, str], location: str) -> list[str]:
+    """Return the command of a small job through spark-submit, which loads the classes that every app loads.
+
+    location: of a target whose windows' classes are loaded, too; empty: of none.
+    """
     home = inspect_installation().home
     python = {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
     arguments = [word for name, value in {**properties, **python}.items() for word in ("--conf", f"{name}={value}")]
-    return [f"{home}/bin/spark-submit", "--master", "local[1]", *arguments, str(WARM_UP)]
+    return [f"{home}/bin/spark-submit", "--master", "local[1]", *arguments, str(WARM_UP), *filter(None, [location])]
 
 
 def _environment(home: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ from airflow_ddlrepl.spark.session.settings import (
     PYTHON,
     WORKER_DAEMON,
     SparkSettings,
+    has_users_options,
     is_local,
 )
 
@@ -120,7 +121,7 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     with _starting(settings.effective_master):
         users_file = os.environ.get(PROPERTIES_FILE) or None
         with (
-            _daemon_ahead(ours, has_users_file=bool(users_file)),
+            _daemon_ahead(ours),
             properties_file(ours, users_file) as path,
             _submit_arguments(f"--properties-file {shlex.quote(str(path))}"),
             _quick_launcher(),
@@ -174,15 +175,15 @@ def _quick_launcher() -> Iterator[None]:
 
 
 @contextmanager
-def _daemon_ahead(ours: Mapping[str, str], *, has_users_file: bool) -> Iterator[None]:
+def _daemon_ahead(ours: Mapping[str, str]) -> Iterator[None]:
     """Start the daemon of Python workers beside Java, and tell Java's environment of it.
 
     There is none where Java runs already, or a user has set an environment of the workers, who get it at their start.
     """
     from pyspark import SparkContext
 
-    is_set = has_users_file or any(name.startswith(("spark.executorEnv.", "spark.executor.cores")) for name in ours)
-    if SparkContext._gateway or is_set or "PYSPARK_SUBMIT_ARGS" in os.environ or ours.get(DAEMON) != WORKER_DAEMON:
+    is_set = any(name.startswith(("spark.executorEnv.", "spark.executor.cores")) for name in ours)
+    if SparkContext._gateway or is_set or has_users_options() or ours.get(DAEMON) != WORKER_DAEMON:
         yield
         return
     os.environ[VARIABLE] = start_daemon(WORKER_DAEMON)

@@ -112,7 +112,7 @@ class SparkSettings:
         if self.conf.get(PYTHON, sys.executable) != sys.executable:
             local.pop(DAEMON, None)  # that Python may not have it
         found = {**ALWAYS, **local, **self.with_engines()}
-        return found if _has_users_options() else by_class_path(found)
+        return found if has_users_options() else by_class_path(found)
 
     def with_engines(self) -> dict[str, str]:
         """Return the user's properties, and what the targets' engines need. Raises ConfigError."""
@@ -145,8 +145,8 @@ def _place_of_environment() -> str:
     return os.environ.get("DDLREPL_SPARK_REMOTE") or os.environ.get("DDLREPL_SPARK_MASTER", "")
 
 
-def _has_users_options() -> bool:
-    """Return whether a user's options reach spark-submit beside ours: they may name a class path, too."""
+def has_users_options() -> bool:
+    """Return whether a user's options reach spark-submit beside ours: they may have what ours depend on, too."""
     return bool(os.environ.get(PROPERTIES_FILE) or os.environ.get("PYSPARK_SUBMIT_ARGS"))
 
 
