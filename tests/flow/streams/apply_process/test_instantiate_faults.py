@@ -14,8 +14,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.source import source
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import snapshot_at_position
+from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ApplyError, BlockedByOthers, UnreadableTable
 from tests.flow.streams.apply_process.test_instantiate import RULES, TABLES, begun, cycle, loaded
 from tests.flow.streams.streams_channel import APPLY
@@ -124,7 +123,8 @@ def test_while_a_transaction_keeps_a_new_table_from_its_load_the_others_get_thei
 ) -> None:
     channel = begun(tmp_path, databases, ROWS, at_source=(*TABLES, *BOTH_TABLES))
     loaded(channel)
-    monkeypatch.setattr(source, "snapshot_at_position", partial(snapshot_at_position, timeout=0.3))
+    impatient = partial(exported_snapshot.snapshot_at_position, timeout=0.3)
+    monkeypatch.setattr(exported_snapshot, "snapshot_at_position", impatient)
     with psycopg.connect(databases.source) as other:
         other.execute("CREATE TABLE open_still (id int)")
         channel.at_source("CREATE TABLE hr.late (id int PRIMARY KEY)", "INSERT INTO hr.late VALUES (1)")
