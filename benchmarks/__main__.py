@@ -139,6 +139,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
         "--debezium", type=Path, metavar="DIR", help=f"debezium-server-iceberg, for `debezium`: {LOOKS}"
     )
     parser.add_argument("--java", type=Path, metavar="HOME", help="Java 21 or newer, for `debezium`")
+    parser.add_argument("--warm", action="store_true", help="in `debezium` neither side's start counts")
     given = parser.parse_args(arguments)
     if "debezium" in given.parts and not is_distribution(given.debezium):
         parser.error(f"the part debezium needs --debezium DIR: {LOOKS}")

@@ -3,6 +3,7 @@
 Both have loaded the table, and are stopped. A round makes changes at the source once, then each side, in turns, starts
 as a process, Java and all, brings them into its own lake, and is stopped again. The clock runs from the start of the
 process to the last snapshot, as the tables' metadata have it; for ours it is also told when the process has ended.
+With `--warm` no start counts: ours runs in a warm Spark session, and the clock of theirs begins when it reads the log.
 Theirs has its last commit when a snapshot has the row that was inserted last, whose key is below all others: the bounds
 of a file tell it. Every value of both tables is compared with the source after the load and at the end, the number of
 rows after each round.
@@ -17,8 +18,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -27,10 +28,13 @@ from pyiceberg.table import StaticTable
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 from benchmarks import ours
 from benchmarks.lake import values
 from benchmarks.lake.debezium_server import MEMORY, DebeziumServer, java_program
-from benchmarks.lake.place import KIND, Took, figures, location
+from benchmarks.lake.place import KIND, Took, figures, location, taken
+from benchmarks.ours import opened, warm
 from benchmarks.pairs import show
 from benchmarks.ratios import Bench, databases, saying, servers
 from benchmarks.workload import fill, prepare
@@ -83,7 +87,12 @@ def measure(given: argparse.Namespace) -> None:
         amount = max(1, int(CHANGES * given.scale))
         _compare(bench, peer)
         what = f"{amount:,} changes of a lake's table: ddlrepl replicate / debezium-server-iceberg"
-        found = figures(bench, what, amount, _rounds(bench, path, peer, amount))
+        if given.warm:
+            with _in_warm_session(bench, path) as mine:
+                found = figures(bench, f"{what}, both warm", amount, _rounds(bench, mine, peer, amount, is_warm=True))
+        else:
+            mine = partial(_command, "replicate", path)
+            found = figures(bench, what, amount, _rounds(bench, mine, peer, amount))
         _compare(bench, peer)
         show(found)
 
@@ -101,7 +110,19 @@ def _load(bench: Bench, path: Path, peer: DebeziumServer) -> None:
         time.sleep(5)
 
 
-def _rounds(bench: Bench, path: Path, peer: DebeziumServer, amount: int) -> Iterator[tuple[Took, Took]]:
+@contextmanager
+def _in_warm_session(bench: Bench, path: Path) -> Iterator[Callable[[], Took]]:
+    """Yield what runs a cycle in this process and its Spark session, which the first round warms up."""
+    runner = SparkRunner(SparkSettings(targets=(location(bench.folder, "ours_lake"),)))
+    warm(runner)
+    with opened(path, runner) as mine:
+        yield lambda: taken(bench, mine.replicate)
+    runner.stop()
+
+
+def _rounds(
+    bench: Bench, mine: Callable[[], Took], peer: DebeziumServer, amount: int, *, is_warm: bool = False
+) -> Iterator[tuple[Took, Took]]:
     """Yield what each side took for the same changes; another one goes first every time."""
     for number in range(bench.pairs + 1):
         with connect(peer.source) as connection:
@@ -109,7 +130,7 @@ def _rounds(bench: Bench, path: Path, peer: DebeziumServer, amount: int) -> Iter
             connection.execute(KIND.insert(str(-number - 1), str(-number - 1)).encode())
             (rows,) = connection.execute(f"SELECT count(*) FROM public.{KIND.name}".encode()).fetchone() or (0,)
         bench.say(f"{done + 1:,} changes, {rows:,} rows")
-        sides = (partial(_replicate, bench, path), partial(peer.catch_up, -number - 1))
+        sides = (partial(_replicate, bench, mine), partial(peer.catch_up, -number - 1, is_warm=is_warm))
         took = {}
         for side in (0, 1) if number % 2 else (1, 0):
             bench.settle()
@@ -120,10 +141,10 @@ def _rounds(bench: Bench, path: Path, peer: DebeziumServer, amount: int) -> Iter
         yield took[0], took[1]
 
 
-def _replicate(bench: Bench, path: Path) -> Took:
+def _replicate(bench: Bench, cycle: Callable[[], Took]) -> Took:
     """Return what a cycle takes: the clock stops when its last snapshot was made, as the other side's does."""
     started = time.time()
-    seconds, processor = _command("replicate", path)
+    seconds, processor = cycle()
     snapshot = StaticTable.from_metadata(_pointer(bench)).current_snapshot()
     assert snapshot is not None and snapshot.timestamp_ms / 1000 > started, "nothing was committed"
     until = snapshot.timestamp_ms / 1000 - started

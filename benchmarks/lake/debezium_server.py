@@ -126,21 +126,25 @@ class DebeziumServer:
                     process.kill()
                     process.wait()
 
-    def catch_up(self, key: int) -> Took:
+    def catch_up(self, key: int, *, is_warm: bool = False) -> Took:
         """Return what it takes from its start to the commit that has a row with this key, or one below it.
 
         The clock stops when that snapshot was made, as its metadata say; processor time when it is seen, soon after.
-        Ending the process counts for nothing.
+        Ending the process counts for nothing. is_warm: its start counts for nothing, either, until it reads the log.
         """
-        started = time.time()
+        started, before = time.time(), 0.0
         with self.running() as process:
+            if is_warm:
+                self._wait_until_it_reads(process)
+                used = psutil.Process(process.pid).cpu_times()
+                started, before = time.time(), used.user + used.system
             seen = ""
             for now in self._pointers(process):
                 if now != seen and (snapshot := _has(now, key)):
                     used = psutil.Process(process.pid).cpu_times()
                     self._wait_for_offsets(process)
                     assert self.pointer() == now, "there was a commit after the one with the last row"
-                    return snapshot.timestamp_ms / 1000 - started, used.user + used.system
+                    return snapshot.timestamp_ms / 1000 - started, used.user + used.system - before
                 seen = now
         raise AssertionError(f"{NAME} has not caught up in {PATIENCE:.0f} s:\n{self.log()}")
 
@@ -168,6 +172,12 @@ class DebeziumServer:
                 raise AssertionError(f"{NAME} has ended:\n{self.log()}")
             yield self.pointer()
             time.sleep(OFTEN)
+
+    def _wait_until_it_reads(self, process: subprocess.Popen[bytes]) -> None:
+        query = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+        with connect(self.source) as connection:
+            while process.poll() is None and connection.execute(query, [NAME]).fetchone() != (True,):
+                time.sleep(OFTEN / 10)
 
     def _wait_for_offsets(self, process: subprocess.Popen[bytes]) -> None:
         """Wait until its slot has been told of the last batch: so it does not read it again the next time."""

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried
+from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried, without
 from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.streams.enqueue import enqueue
 from tests.conftest import Databases
@@ -80,6 +80,31 @@ def test_what_a_statement_carries() -> None:
     assert [text for text in NEVER if not carried(text).never] == []
     assert [text for text in CALLING if carried(text).kinds != {Code.EXPRESSION}] == []
     assert [text for text in HARMLESS if carried(text) != Carried()] == []
+
+
+IN_PARTS = {
+    "ALTER TABLE hr.t ADD x int, OWNER TO y": "ALTER TABLE hr.t ADD x int",
+    "alter table only hr.t owner to y , drop column a;": "alter table only hr.t drop column a",
+    "ALTER TABLE IF EXISTS hr . t * /* , */ ADD x numeric(3, 1), ENABLE ROW LEVEL SECURITY, ALTER k TYPE int -- ,": (
+        "ALTER TABLE IF EXISTS hr . t * /* , */ ADD x numeric(3, 1), ALTER k TYPE int"
+    ),
+    "ALTER TABLE hr.t ADD \"owner\" text DEFAULT ', OWNER TO y', DISABLE TRIGGER ALL": (
+        "ALTER TABLE hr.t ADD \"owner\" text DEFAULT ', OWNER TO y'"
+    ),
+    "ALTER TABLE hr.t OWNER TO y, FORCE ROW LEVEL SECURITY": "",
+    "ALTER TABLE hr.t ADD x int": "ALTER TABLE hr.t ADD x int",
+    "ALTER TABLE hr.t ADD owner int": "ALTER TABLE hr.t ADD owner int",
+    "ALTER INDEX hr.i OWNER TO y": "ALTER INDEX hr.i OWNER TO y",
+    "ALTER TABLE": "",
+}
+
+
+def test_what_is_left_of_a_statement_without_rights() -> None:
+    kinds = {Code.OWNER, Code.POLICY, Code.TRIGGER}
+    assert {text: without(text, kinds) for text in IN_PARTS} == IN_PARTS
+    assert without("ALTER TABLE hr.t OWNER TO y, FORCE ROW LEVEL SECURITY", {Code.OWNER}).endswith(
+        "hr.t FORCE ROW LEVEL SECURITY"
+    )
 
 
 def catalog(target: str) -> list[tuple[Any, ...]]:
@@ -156,6 +181,33 @@ def test_a_table_whose_expressions_call_more_waits_in_the_error_queue(
     assert found.errors == 1
     assert ask(databases.target, "SELECT code FROM ddlrepl.apply_errors") == [("APL-115",)]
     assert ask(databases.target, "SELECT to_regclass('hr.n')") == [(None,)]
+
+
+def test_of_an_alter_table_only_the_actions_with_code_or_rights_are_left_out(
+    databases: Databases, tmp_path: Path
+) -> None:
+    """Rows need the others: values of a type that the target still had as before would be rounded, or refused."""
+    channel = begun(databases, tmp_path, rules("schema"), GOES_ON)
+    found = cycle(
+        channel,
+        "ALTER TABLE hr.t ADD x numeric(6, 2) DEFAULT 7, OWNER TO pg_monitor",
+        "ALTER TABLE hr.t ENABLE ROW LEVEL SECURITY, ALTER k TYPE numeric(9, 1)",
+        "INSERT INTO hr.t VALUES (1, 1.5, 'x', 2.25)",
+    )
+    assert (found.errors, ask(databases.target, "TABLE hr.t")) == (0, ask(databases.source, "TABLE hr.t"))
+    assert {why: number for why, number in found.discarded.items() if "a part of it" in why} == {
+        "hr.t: ALTER TABLE: a part of it is left out: it carries code or rights (owner)": 1,
+        "hr.t: ALTER TABLE: a part of it is left out: it carries code or rights (policy)": 1,
+    }
+    secured = "SELECT relowner::regrole::text, relrowsecurity FROM pg_class WHERE oid = 'hr.t'::regclass"
+    assert ask(databases.target, secured) == [("postgres", False)]
+    with channel.opened() as context:
+        (state,), _ = apply_states(context, context.repository.runs(context.channel.name))
+    assert state["left_out"] == {"hr.t: ALTER TABLE, a part of it": 2}
+    own = "CREATE FUNCTION hr.own() RETURNS int LANGUAGE sql IMMUTABLE AS $$SELECT 1$$"
+    found = cycle(channel, own, "ALTER TABLE hr.t ADD y int DEFAULT hr.own(), OWNER TO postgres")
+    assert found.errors == 1
+    assert ask(databases.target, "SELECT code FROM ddlrepl.apply_errors") == [("APL-115",)], "rows need the column"
 
 
 ABOUT = {

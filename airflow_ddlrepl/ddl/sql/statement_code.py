@@ -6,13 +6,13 @@ would run it at the target with the rights of whoever comes across it, first of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
 from airflow_ddlrepl.ddl.sql.calls import called
-from airflow_ddlrepl.sql.lexer import Kind, Word, parts, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, parts, placed_tokens, tokens
 
 
 class Code(StrEnum):
@@ -97,6 +97,27 @@ def carried(text: str) -> Carried:
     return _made(verb, kind, words[at + 1 :], kinds)
 
 
+def without(text: str, kinds: Collection[Code]) -> str:
+    """Return an ALTER TABLE without its actions of these kinds, empty when none is left; another statement as it is.
+
+    An expression is of its action: none goes for it.
+    """
+    placed = [one for one in placed_tokens(text) if one[0] != Word(Kind.SIGN, ";")]
+    words = [word for word, _, _ in placed]
+    if [_text(word) for word in words[:2]] != ["alter", "table"]:
+        return text
+    at = len(words) - len(_behind_name(words[2:]))
+    kept, begin = list[str](), placed[at][1] if at < len(placed) else len(text)
+    actions = parts(words[at:])
+    for action in actions:
+        if action and _code_of(action) not in kinds:
+            kept.append(text[placed[at][1] : placed[at + len(action) - 1][2]])
+        at += len(action) + 1
+    if len(kept) == len(actions):
+        return text
+    return text[:begin] + ", ".join(kept) if kept else ""
+
+
 def _made(verb: str, kind: str, words: Words, kinds: set[Code]) -> Carried:
     """Return what CREATE or ALTER carries. words: behind the kind of object."""
     if kind in ("function", "procedure", "routine", "aggregate", "view", "rule", "operator", "cast"):
@@ -121,11 +142,16 @@ def _of_actions(kind: str, words: Words) -> Iterator[Code]:
     """Yield what the actions of an ALTER carry. words: from the object's name on."""
     first, *others = parts(words)
     for action in (_behind_name(first), *others):
-        plain = [_text(word) for word in action[:3]]
-        if len(plain) > 1 and (code := _ACTIONS.get((plain[0], plain[1]))) is not None:
+        if (code := _code_of(action)) is not None:
             yield code
-        if kind == "type" and plain[:2] == ["set", "("]:
+        if kind == "type" and [_text(word) for word in action[:2]] == ["set", "("]:
             yield Code.TYPE
+
+
+def _code_of(action: Words) -> Code | None:
+    """Return what an action of an ALTER carries beside the object's own kind."""
+    first, second, *_ = [*(_text(word) for word in action[:2]), "", ""]
+    return _ACTIONS.get((first, second))
 
 
 def _behind_name(words: Words) -> Words:

@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
 from airflow_ddlrepl.flow.client_states.states import Applied
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import APPLY
-from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT, PART_LEFT_OUT
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
@@ -84,8 +84,9 @@ def _left_out(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     found: Counter[str] = Counter()
     for result in results:
         for why, number in result.get("discarded", {}).items():
-            statement, mark, _ = why.partition(f": {LEFT_OUT}")
-            found[statement] += number if mark else 0
+            for mark, part in ((f": {LEFT_OUT}", ""), (f": {PART_LEFT_OUT}", ", a part of it")):
+                statement, is_found, _ = why.partition(mark)
+                found[statement + part] += number if is_found else 0
     return {statement: number for statement, number in found.items() if number}
 
 

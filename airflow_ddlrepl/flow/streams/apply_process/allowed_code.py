@@ -6,17 +6,18 @@ unless the channel file names its kind; then a role of the object's schema runs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
-from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried
+from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried, without
 from airflow_ddlrepl.engines.abilities.lcr_target import RunAs
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass
 from airflow_ddlrepl.streams.queue.ddl.one_object import why_not_one
 
 LEFT_OUT = "it is left out: "
+PART_LEFT_OUT = "a part of it is left out: "
 _NEEDED = frozenset(("TABLE", "DOMAIN"))
 """Objects that rows need: a statement about them is not left out, but waits in the error queue."""
 
@@ -33,14 +34,22 @@ class AllowedCode:
         """Return what the section of a target says."""
         return cls(frozenset(target.code), target.run_as)
 
-    def why_left_out(self, lcr: DdlLcr) -> str:
-        """Return why a statement is left out at the target; empty: it is run, or is an error there."""
+    def allowed(self, lcr: DdlLcr) -> tuple[DdlLcr | None, str]:
+        """Return what of a statement comes to the target (None: nothing), and why the rest is left out.
+
+        Of an ALTER TABLE only those actions are left out that carry what the file does not name: rows need the others.
+        """
         found = carried(lcr.text) if lcr.text else Carried()
         if found.never:
-            return f"{LEFT_OUT}{found.never}"
-        missing = sorted(found.kinds - self.kinds)
-        is_needed = lcr.command.rpartition(" ")[2] in _NEEDED and missing == [Code.EXPRESSION]
-        return f"{LEFT_OUT}it carries code or rights ({', '.join(missing)})" if missing and not is_needed else ""
+            return None, f"{LEFT_OUT}{found.never}"
+        missing = found.kinds - self.kinds
+        rest = without(lcr.text, missing)
+        still = carried(rest).kinds - self.kinds if rest else missing
+        if still and not (still == {Code.EXPRESSION} and lcr.command.rpartition(" ")[2] in _NEEDED):
+            return None, f"{LEFT_OUT}{_carries(missing)}"
+        if rest == lcr.text:
+            return lcr, ""
+        return replace(lcr, text=rest), f"{PART_LEFT_OUT}{_carries(missing - still)}"
 
     def required(self, lcr: DdlLcr) -> RunAs | None:
         """Return who runs a statement that carries code; None: it carries none.
@@ -74,4 +83,8 @@ NO_CODE = AllowedCode()
 def _calls(missing: list[Code]) -> str:
     if missing == [Code.EXPRESSION]:
         return "an expression in it calls a function or operator that may do more than compute a value"
-    return f"it carries code or rights ({', '.join(missing)}) that the channel file does not name"
+    return f"{_carries(missing)} that the channel file does not name"
+
+
+def _carries(kinds: Collection[Code]) -> str:
+    return f"it carries code or rights ({', '.join(sorted(kinds))})"

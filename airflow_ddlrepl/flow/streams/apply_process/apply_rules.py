@@ -99,7 +99,8 @@ class ApplyRules:
         if event is not None and self.stage is not None and event.kind in (EventKind.DDL, EventKind.TRUNCATE):
             return list(self._statement(incoming, event, self.stage))
         found = self._one(incoming)
-        return [] if found is None or self._leaves_out(found) else [found]
+        allowed = None if found is None else self._allowed(found)
+        return [] if allowed is None else [allowed]
 
     def _is_suspended(self, incoming: Queued) -> bool:
         """Return whether a change is of suspended tables alone; one that drops a table goes on."""
@@ -129,8 +130,8 @@ class ApplyRules:
                 found = self._for_apply(
                     replace(incoming, event=left), lcr, rule.action if rule is not None else ActionContext()
                 )
-                if not self._leaves_out(found):
-                    yield found
+                if (allowed := self._allowed(found)) is not None:
+                    yield allowed
 
     def _one(self, incoming: Queued) -> ApplyMessage | None:
         lcr = None if isinstance(incoming.message, UserMessage) else incoming.message
@@ -178,13 +179,14 @@ class ApplyRules:
         needed = {node.column for node in nodes if isinstance(node, tree.ColumnValue | tree.IsAbsent)}
         return incoming.shape is not None and not needed <= {column.name for column in incoming.shape.columns}
 
-    def _leaves_out(self, found: ApplyMessage) -> bool:
-        """Leave out a statement that carries code or rights; one that a function of the channel's handles stays."""
+    def _allowed(self, found: ApplyMessage) -> ApplyMessage | None:
+        """Return a message without the code and rights of its statement; a function of the channel's gets all of it."""
         if not isinstance(found.message, DdlLcr) or not found.executes or self.settings.ddl_handler:
-            return False
-        if why := self.code.why_left_out(found.message):
+            return found
+        lcr, why = self.code.allowed(found.message)
+        if why:
             self._discard(found.message, f"{found.message.command}: {why}")
-        return bool(why)
+        return None if lcr is None else replace(found, message=lcr)
 
     def _discard(self, message: Message, why: str) -> None:
         self.discarded[f"{_object(message)}: {why}"] += 1

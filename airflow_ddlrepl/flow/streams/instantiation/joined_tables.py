@@ -330,7 +330,7 @@ def _is_run(process: ApplyProcess, event: Event) -> bool:
     if process.clients.environment.apply_settings(process.client.name).ddl_handler:
         return True
     code, lcrs = AllowedCode.of(process.target), ddl_lcrs(event, process.clients.database)
-    return all(lcr.text and not code.why_left_out(lcr) for lcr in lcrs)
+    return all(lcr.text and code.allowed(lcr)[0] is not None for lcr in lcrs)
 
 
 def left_out_tables(
