@@ -108,7 +108,9 @@ def _from_wheel() -> Java | None:
 
 def _wrapped(runtime: Path) -> Path:
     """Return a folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
-    home_folder = state_folder() / f"java-{_digest(str(runtime))}"
+    modules = runtime / "lib" / "modules"  # of another version of the wheel it is another one
+    of = modules.stat().st_mtime_ns if modules.is_file() else 0
+    home_folder = state_folder() / f"java-{_digest(f'{runtime} {of}')}"
     script = home_folder / "bin" / "java"
     text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))
     if not script.is_file() or script.read_text() != text:

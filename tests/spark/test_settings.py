@@ -110,6 +110,35 @@ def test_no_archive_means_plain_options(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert class_archive.java_options("anywhere") == java.LIGHT
 
 
+def test_no_archive_is_given_that_does_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Java would start without its own archive, too, and take seconds longer."""
+    of_java, jars, jar = tmp_path / "java" / "lib" / "modules", tmp_path / "spark" / "jars", tmp_path / "our.jar"
+    of_java.parent.mkdir(parents=True)
+    jars.mkdir(parents=True)
+    of_java.touch()
+    jar.touch()
+    monkeypatch.setattr(java, "state_folder", lambda: tmp_path)
+    monkeypatch.setattr(class_archive, "inspect_installation", lambda: installed("spark"))
+
+    def installed(name: str) -> Installation:
+        return Installation(tmp_path / name, None, None, None, None)
+
+    def options() -> str:
+        return class_archive.java_options(str(tmp_path / "java"), (str(jar),))
+
+    class_archive.archives(str(tmp_path / "java"), (str(jar),))[1].touch()
+    assert "SharedArchiveFile" in options()
+    for one in (of_java, jars, jar):
+        of = one.stat()
+        os.utime(one, ns=(of.st_atime_ns, of.st_mtime_ns + 1))
+        assert options() == java.LIGHT, f"{one} has changed"
+        os.utime(one, ns=(of.st_atime_ns, of.st_mtime_ns))
+        assert "SharedArchiveFile" in options()
+    jars.parent.rename(tmp_path / "moved")
+    monkeypatch.setattr(class_archive, "inspect_installation", lambda: installed("moved"))
+    assert options() == java.LIGHT, "it knows its jars by their paths"
+
+
 @pytest.fixture
 def archive_of_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine_needs: dict[str, str]) -> str:
     """Options with an archive of the engine's jars, which is there."""

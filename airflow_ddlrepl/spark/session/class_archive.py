@@ -1,7 +1,8 @@
 """Make the class archive with which a local Spark starts with a third less work; `python -m` this module makes it once.
 
 With the location of a target behind it, it makes the one for channels with such a target: its engine's jars are in it.
-Java ignores an archive that does not fit (another Java, other jars) and starts as without one.
+Java that is given an archive which does not fit starts without any, also without its own, and takes seconds longer. So
+another archive is looked for, and none is found, once Java, Spark or a jar has changed or is in another place.
 """
 
 from __future__ import annotations
@@ -67,16 +68,16 @@ def launcher_options(java_home: str) -> str:
 
 def archives(java_home: str, jars: Sequence[str] = ()) -> tuple[Path, Path]:
     """Return the files for the archived classes of that Java, and for those of the installed Spark and the jars."""
-    spark = f"{java_home} {inspect_installation().pyspark}"
-    folder = java.state_folder()
-    return (
-        folder / f"classes-{_digest(spark)}-java.jsa",
-        folder / f"classes-{_digest(' '.join((spark, *jars)))}-spark.jsa",
-    )
+    folder, of_java = java.state_folder(), Path(java_home, "lib", "modules")
+    of_spark = [of_java, Path(str(inspect_installation().home), "jars"), *map(Path, jars)]
+    return folder / f"classes-{_digest([of_java])}-java.jsa", folder / f"classes-{_digest(of_spark)}-spark.jsa"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def _digest(paths: Sequence[Path]) -> str:
+    """Return what differs once one of these has changed: files, and folders in which a file has come or gone."""
+    found = [path.stat() if path.exists() else None for path in paths]
+    texts = [f"{path} {of and (of.st_size, of.st_mtime_ns)}" for path, of in zip(paths, found, strict=True)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
 
 
 def prepare(location: str = "") -> Path | None:

@@ -13,10 +13,11 @@ import pytest
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
+from airflow_ddlrepl.engines.lake.merge import merge as merge_module
 from airflow_ddlrepl.engines.lake.merge.merge import merge
 from airflow_ddlrepl.engines.lake.merge.stage import LakeStager, Staged
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
-from airflow_ddlrepl.errors import KeyTaken, RowsRefused
+from airflow_ddlrepl.errors import DdlReplError, KeyTaken, RowsRefused
 from airflow_ddlrepl.integrate.netting.net_changes import NO_ROWS, NetRows
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import StageTask
@@ -90,7 +91,16 @@ class Lake:
         return sorted((tuple(row) for row in found.collect()), key=repr)
 
 
-def test_one_merge_takes_deletes_updates_and_inserts(window: Window) -> None:
+@pytest.fixture(params=[True, False], ids=["apart", "in one"])
+def are_inserts_apart(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether new rows are inserted by a statement of their own, as many are."""
+    if request.param:
+        monkeypatch.setattr(merge_module, "_MANY", 1)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("are_inserts_apart")
+def test_deletes_updates_and_inserts_are_merged_together(window: Window) -> None:
     lake = Lake(window, [(1, "one", 1.5, "old"), (2, "two", 2.5, "old"), (3, "three", 3.5, "old")])
     done = lake.merge(
         lake.staged(
@@ -130,6 +140,7 @@ def test_rows_take_over_keys_of_others_and_keep_what_the_log_lacks(window: Windo
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("are_inserts_apart")
 @pytest.mark.parametrize("inserts", [["12", "13"], []])
 def test_files_without_any_of_the_keys_are_not_read(window: Window, inserts: list[str]) -> None:
     lake = Lake(window, [(number, "old", 1.5, "a") for number in range(1, 9)])
@@ -150,6 +161,39 @@ def test_files_without_any_of_the_keys_are_not_read(window: Window, inserts: lis
     come = [(int(one), one, None, "new") for one in inserts]
     old = [(number, "old", "1.50", "a") for number in range(1, 9)]
     assert lake.rows == sorted([*old, (11, "NEW", "9.99", "a"), *come], key=repr)
+
+
+def test_many_new_rows_are_compared_with_files_of_their_own_keys_alone(
+    window: Window, *, are_inserts_apart: bool
+) -> None:
+    """A file with keys between those of the others and theirs, which no change is about, is not read."""
+    lake = Lake(window, [(number, "old", 1.5, "a") for number in range(1, 9)])
+    before = window.spark.sql(f"SELECT file_path FROM {window.table(ORDERS)}.files").collect()
+    window.spark.sql(f"INSERT INTO {window.table(ORDERS)} VALUES (15, 'old', 1.5, 'a')")
+    files = window.spark.sql(f"SELECT file_path FROM {window.table(ORDERS)}.files").collect()
+    (between,) = (Path(one.file_path.removeprefix("file:")) for one in files if one not in before)
+    between.rename(between.with_suffix(".hidden"))
+    updates = texts(a_id=["7"], a_note=["NEW"], a_amount=["9.99"])
+    nothing = pa.table({})
+    inserts = texts(a_id=["21", "29"], a_note=["x", "y"], a_amount=["1", "1"])
+    rows = lake.staged(NetRows(nothing, updates, nothing, inserts))
+    if not are_inserts_apart:
+        with pytest.raises(DdlReplError):
+            lake.merge(rows)
+        return
+    lake.merge(rows)
+    between.with_suffix(".hidden").rename(between)
+    assert {row[0]: row[1] for row in lake.rows if row[0] > 6} == {7: "NEW", 8: "old", 15: "old", 21: "x", 29: "y"}
+
+
+@pytest.mark.usefixtures("are_inserts_apart")
+def test_a_new_row_that_is_there_already_is_told_beside_others(window: Window) -> None:
+    lake = Lake(window, [(1, "one", 1.5, "a"), (2, "two", 2.5, "b")])
+    inserts = texts(a_id=["2", "3"], a_note=["x", "y"], a_amount=["1", "1"])
+    nothing = pa.table({})
+    with pytest.raises(DdlReplError) as refused:
+        lake.merge(lake.staged(NetRows(texts(b_id=["1"]), nothing, nothing, inserts)))
+    assert (refused.value.code, refused.value.table) == ("INT-102", "shop.orders")
 
 
 def test_moves_alone_need_no_other_rows(window: Window) -> None:
@@ -246,6 +290,7 @@ def test_rows_that_may_be_there_or_missing_end_as_the_log_has_them(window: Windo
     assert lake.rows == [(2, "TWO", "2.00", "b"), (7, "seven", "7.00", "new")]
 
 
+@pytest.mark.usefixtures("are_inserts_apart")
 def test_buckets_of_a_section_are_merged_together(window: Window) -> None:
     lake = Lake(window, [(1, "one", 1.5, "a"), (2, "two", 2.5, "b")])
     nothing = pa.table({})

@@ -23,6 +23,8 @@ from airflow_ddlrepl.model.table import Column, Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MANY = 100_000
+"""So many new rows are worth a statement of their own."""
 _THERE = "ddlrepl_there"
 """The target's table in statements: by a name that no column has, Spark would take `name._file` for a part of one."""
 
@@ -63,10 +65,14 @@ class _Merge(StagedRows):
             return self._moving(counts)
         rows = self.read("rows")
         assert rows is not None, "there are rows to be merged"
-        if self.key:
-            self._merge_rows(rows, counts, self._ranges())
-        else:
+        if not self.key:
             self._append(rows, counts["inserts"])
+        elif self._is_apart(counts):
+            new = Counter(inserts=counts["inserts"])
+            self._merge_rows(rows.where(f"op <> {INSERT}"), counts - new, self._ranges(counts - new))
+            self._merge_rows(rows.where(f"op = {INSERT}"), new, self._ranges(new))
+        else:
+            self._merge_rows(rows, counts, self._ranges(counts))
         return Counter(deleted=counts["deletes"], updated=counts["updates"], inserted=counts["inserts"])
 
     def _append(self, rows: DataFrame, count: int) -> None:
@@ -76,13 +82,26 @@ class _Merge(StagedRows):
             found = self.execute(f"INSERT INTO {self.to} ({names}) SELECT {values} FROM {view} AS s")
         assert found["inserts"] == count, found
 
-    def _ranges(self) -> list[str]:
-        """Return SQL that is true for what the target may have of the rows: files with other keys are not read."""
-        parts, found = [one for one in self.part if "rows" in one.files], []
+    def _is_apart(self, counts: Counter[str]) -> bool:
+        """Tell whether new rows are inserted by a statement of their own, which compares them with fewer rows.
+
+        What a statement takes by itself has to be worth it.
+        """
+        is_mixed = 0 < counts["inserts"] < counts.total()
+        return is_mixed and counts["inserts"] >= _MANY and not (self.is_resilient or self.is_gone)
+
+    def _ranges(self, counts: Counter[str]) -> list[str]:
+        """Return SQL that is true for what the target may have of such rows: files with other keys are not read."""
+        is_new, is_there = counts["inserts"] > 0, counts["updates"] + counts["deletes"] > 0
+        asked = [one.new_ranges for one in self.part if is_new and one.counts.get("inserts")]
+        asked += [
+            one.ranges for one in self.part if is_there and (one.counts.get("updates") or one.counts.get("deletes"))
+        ]
+        found = []
         for column in self.key:
-            ranges = [one.ranges[column.id] for one in parts if column.id in one.ranges]
             of = physical(column.type, self.shape.types)
-            if len(ranges) == len(parts) and of in ("INT", "BIGINT"):
+            if of in ("INT", "BIGINT") and all(column.id in one for one in asked):
+                ranges = [one[column.id] for one in asked]
                 low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
                 between = f"CAST('{low}' AS {of}) AND CAST('{high}' AS {of})"
                 found.append(f"{_THERE}.{quote(column.name)} BETWEEN {between}")

@@ -90,7 +90,8 @@ def _together(run: list[Section], shape: Table, files: Files) -> list[Sequence[S
         pq.write_table(net, file, compression="zstd", store_schema=False)
     held = {name: _FLAGS.get(name[0]) or types[name] for name in net.column_names}
     counts = {kind: pc.sum(pc.equal(net[OPERATION], op)).as_py() for kind, op in _COUNTED.items()}
-    netted = Staged(first.key, {_KIND: path}, {_KIND: held}, counts, ranges=key_ranges(net, first.key))
+    ranges, new_ranges = key_ranges(net, first.key)
+    netted = Staged(first.key, {_KIND: path}, {_KIND: held}, counts, ranges=ranges, new_ranges=new_ranges)
     return [[netted, *told]]
 
 

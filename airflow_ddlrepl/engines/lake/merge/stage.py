@@ -32,6 +32,7 @@ from airflow_ddlrepl.ports.row_evaluator import LoggedRows
 DELETE, UPDATE, INSERT = 0, 1, 2
 """The values of the column `op` of a file with rows that are found by their key."""
 OPERATION = "op"
+Ranges = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Staged:
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
     is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
-    empty: they don't. size: of the rows in memory, in bytes. ranges: the lowest and the highest value in `rows` of each
-    column of the key that is an integer, by the column's id.
+    empty: they don't. size: of the rows in memory, in bytes. ranges: of the keys in `rows` that are there, and
+    new_ranges of those to be inserted: the lowest and the highest value of each column that is an integer, by its id.
     """
 
     key: tuple[int, ...] = ()
@@ -56,7 +57,8 @@ class Staged:
     is_resilient: bool = False
     deletion: str = ""
     size: int = 0
-    ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
+    new_ranges: Ranges = field(default_factory=dict)
 
 
 class LakeStager(Stager):
@@ -82,13 +84,13 @@ class LakeStager(Stager):
         }
         held, place = _Held(ready), location_of(ready.task.dsn)
         files, types, size = {}, {}, 0
-        ranges: dict[int, tuple[int, int]] = {}
+        ranges: tuple[Ranges, Ranges] = {}, {}
         with file_refusals(ready.task.target_name):
             for kind, table in made.items():
                 if table.num_rows:
                     rows, types[kind] = held.table(table)
                     size += rows.nbytes
-                    ranges |= key_ranges(rows, key) if kind == "rows" else {}
+                    ranges = key_ranges(rows, key) if kind == "rows" else ranges
                     files[kind] = f"{place.staging_folder}/{ready.task.stage_name}_{kind}.parquet"
                     with place.files.creating(files[kind]) as file:
                         pq.write_table(rows, file, compression="zstd", store_schema=False)
@@ -100,16 +102,21 @@ class LakeStager(Stager):
             "images": made["images"].num_rows,
         }
         is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
-        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size, ranges)
+        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size, *ranges)
 
 
-def key_ranges(rows: pa.Table, key: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Return the lowest and the highest value of each column of the key that is an integer, by the column's id."""
-    found = {}
+def key_ranges(rows: pa.Table, key: Sequence[int]) -> tuple[Ranges, Ranges]:
+    """Return `ranges` and `new_ranges` of rows as `Staged` has them."""
+    if not rows.num_rows:
+        return {}, {}
+    is_new = pc.equal(rows[OPERATION], INSERT)
+    found: tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]] = {}, {}
     for number in key:
         if pa.types.is_integer((values := rows[f"a{number}"]).type):
-            low, high = pc.min_max(values).values()
-            found[number] = low.as_py(), high.as_py()
+            for one, of in zip(found, (values.filter(pc.invert(is_new)), values.filter(is_new)), strict=True):
+                low, high = (value.as_py() for value in pc.min_max(of).values())
+                if low is not None:
+                    one[number] = low, high
     return found
 
 
