@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
@@ -19,6 +20,7 @@ from airflow_ddlrepl.engines.lake.types.physical import physical
 from airflow_ddlrepl.errors import KeyTaken, RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,14 +67,15 @@ class _Merge(StagedRows):
             return self._moving(counts)
         rows = self.read("rows")
         assert rows is not None, "there are rows to be merged"
+        ranges = partial(_ranges, self.part, self.key, self.shape.types)
         if not self.key:
             self._append(rows, counts["inserts"])
         elif self._is_apart(counts):
             new = Counter(inserts=counts["inserts"])
-            self._merge_rows(rows.where(f"op <> {INSERT}"), counts - new, self._ranges(counts - new))
-            self._merge_rows(rows.where(f"op = {INSERT}"), new, self._ranges(new))
+            self._merge_rows(rows.where(f"op <> {INSERT}"), counts - new, ranges(counts - new))
+            self._merge_rows(rows.where(f"op = {INSERT}"), new, ranges(new))
         else:
-            self._merge_rows(rows, counts, self._ranges(counts))
+            self._merge_rows(rows, counts, ranges(counts))
         return Counter(deleted=counts["deletes"], updated=counts["updates"], inserted=counts["inserts"])
 
     def _append(self, rows: DataFrame, count: int) -> None:
@@ -89,23 +92,6 @@ class _Merge(StagedRows):
         """
         is_mixed = 0 < counts["inserts"] < counts.total()
         return is_mixed and counts["inserts"] >= _MANY and not (self.is_resilient or self.is_gone)
-
-    def _ranges(self, counts: Counter[str]) -> list[str]:
-        """Return SQL that is true for what the target may have of such rows: files with other keys are not read."""
-        is_new, is_there = counts["inserts"] > 0, counts["updates"] + counts["deletes"] > 0
-        asked = [one.new_ranges for one in self.part if is_new and one.counts.get("inserts")]
-        asked += [
-            one.ranges for one in self.part if is_there and (one.counts.get("updates") or one.counts.get("deletes"))
-        ]
-        found = []
-        for column in self.key:
-            of = physical(column.type, self.shape.types)
-            if of in ("INT", "BIGINT") and all(column.id in one for one in asked):
-                ranges = [one[column.id] for one in asked]
-                low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-                between = f"CAST('{low}' AS {of}) AND CAST('{high}' AS {of})"
-                found.append(f"{_THERE}.{quote(column.name)} BETWEEN {between}")
-        return found
 
     def _merge_rows(self, rows: DataFrame, wanted: Counter[str], ranges: Sequence[str] = ()) -> None:
         """Run one MERGE of rows that are found by their key. wanted: how many they are, by what is done with them.
@@ -255,6 +241,26 @@ class _Merge(StagedRows):
             has = f"h{column.id}"
             return f"CASE WHEN coalesce(s.{has}, true) THEN s.{at} ELSE {missing} END" if has in columns else f"s.{at}"
         return f"CASE WHEN s.moved THEN s.{at} ELSE {missing} END" if "moved" in columns else missing
+
+
+def _ranges(
+    part: Sequence[Staged], key: Sequence[Column], types: Sequence[TypeDefinition], counts: Counter[str]
+) -> list[str]:
+    """Return SQL that is true for what the target may have of some rows: files with other keys are not read.
+
+    types: those of the target's own. counts: by what is done with the rows.
+    """
+    is_new, is_there = counts["inserts"] > 0, counts["updates"] + counts["deletes"] > 0
+    asked = [one.new_ranges for one in part if is_new and one.counts.get("inserts")]
+    asked += [one.ranges for one in part if is_there and (one.counts.get("updates") or one.counts.get("deletes"))]
+    found = []
+    for column in key:
+        of = physical(column.type, types)
+        if of in ("INT", "BIGINT") and all(column.id in one for one in asked):
+            low, high = min(one[column.id][0] for one in asked), max(one[column.id][1] for one in asked)
+            between = f"CAST('{low}' AS {of}) AND CAST('{high}' AS {of})"
+            found.append(f"{_THERE}.{quote(column.name)} BETWEEN {between}")
+    return found
 
 
 def _require(wanted: Counter[str], found: Counter[str], name: TableName) -> None:
