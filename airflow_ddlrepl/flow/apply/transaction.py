@@ -168,11 +168,14 @@ def _stage(
 
 
 def _most_tasks(context: RunContext, ahead: PendingLog, files: Sequence[RowFile]) -> int:
-    """Return into how many tasks rows of a table may be split that are merged together."""
-    parallelism = context.runner.parallelism
-    if not context.target(ahead.target).capabilities.merges_at_once:
-        return parallelism
-    return tasks_of_one_merge(files, parallelism)
+    """Return into how many tasks rows of a table may be split that are merged together.
+
+    More of them than run at once net more rows, so that fewer are merged; but each reads all of these rows.
+    """
+    tasks = tasks_of_one_merge(files, context.runner.parallelism)
+    if context.target(ahead.target).capabilities.merges_at_once:
+        return tasks
+    return min(tasks, 2 * context.runner.parallelism)
 
 
 def _tasks(

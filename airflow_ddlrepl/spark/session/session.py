@@ -115,6 +115,7 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     _stay_local(settings.effective_master)
     if python := settings.conf.get(PYTHON):
         os.environ["PYSPARK_PYTHON"] = python
+    _ask_numpy_alone()
     builder = SparkSession.builder
     for name, value in ours.items():
         builder = builder.config(name, value)
@@ -128,6 +129,26 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
         ):
             SparkContext._ensure_initialized()
         return builder.getOrCreate()
+
+
+def _ask_numpy_alone() -> None:
+    """Let pyspark find out whether a value for Java is one of numpy's without a third of its start's imports.
+
+    It asks its package of tests, which imports pandas and unittest, while Java waits: half a second. Where nobody has
+    imported numpy nothing is a value of it.
+    """
+    from pyspark.sql.types import NumpyArrayConverter, NumpyScalarConverter
+
+    def is_scalar(_: NumpyScalarConverter, value: object) -> bool:
+        numpy = sys.modules.get("numpy")
+        return numpy is not None and isinstance(value, numpy.generic)
+
+    def is_array(_: NumpyArrayConverter, value: object) -> bool:
+        numpy = sys.modules.get("numpy")
+        return numpy is not None and isinstance(value, numpy.ndarray) and value.ndim == 1
+
+    setattr(NumpyScalarConverter, "can_convert", is_scalar)  # noqa: B010
+    setattr(NumpyArrayConverter, "can_convert", is_array)  # noqa: B010
 
 
 @contextmanager
