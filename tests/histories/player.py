@@ -17,6 +17,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.lake.merge import merge as lake_merge
 from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import read_range
@@ -270,7 +271,7 @@ def _impatient() -> Iterator[None]:
 
 @contextmanager
 def _in_pieces(rows: int | None) -> Iterator[None]:
-    """Files and sections of so few rows each: cuts fall into transactions and statements."""
+    """Files and sections of so few rows each: cuts fall into transactions and statements. Few new rows are many."""
     if rows is None:
         yield
         return
@@ -285,5 +286,6 @@ def _in_pieces(rows: int | None) -> Iterator[None]:
         mock.patch.object(writer, "ROW_GROUP_BYTES", 1),
         mock.patch.object(writer, "FILE_ROWS", rows),
         mock.patch.object(stage_task, "ROWS_PER_SECTION", rows),
+        mock.patch.object(lake_merge, "_MANY", 2),
     ):
         yield
