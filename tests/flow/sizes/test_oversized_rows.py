@@ -78,9 +78,9 @@ def test_a_transaction_that_commits_in_a_short_window_is_left_out_too(replica: R
 
 
 def test_over_the_replication_protocol_it_is_the_same(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_ddlrepl.engines.postgres.source import source
+    from airflow_ddlrepl.engines.postgres.log import read_range
 
-    monkeypatch.setattr(source, "choose_reader", lambda connection: Reader.PROTOCOL)
+    monkeypatch.setattr(read_range, "choose_reader", lambda connection: Reader.PROTOCOL)
     replica.at_source(VALUE, LARGE, "DELETE FROM large", "INSERT INTO other VALUES (1)")
     assert set(replica.settle().refresh.tables) == {"public.large"}
 
