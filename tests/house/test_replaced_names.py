@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 
 def imported(tree: ast.Module) -> dict[str, str]:
     """The full names of what a file imports, by the names that it has there."""
-    found = {}
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
