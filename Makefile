@@ -13,7 +13,7 @@ REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
 JOBS ?= 1
-PART ?= $(shell .ci/part 24)
+PART ?= $(shell .ci/part 40)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
