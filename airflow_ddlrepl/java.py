@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -108,9 +109,7 @@ def _from_wheel() -> Java | None:
 
 def _wrapped(runtime: Path) -> Path:
     """Return a folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
-    modules = runtime / "lib" / "modules"  # of another version of the wheel it is another one
-    of = modules.stat().st_mtime_ns if modules.is_file() else 0
-    home_folder = state_folder() / f"java-{_digest(f'{runtime} {of}')}"
+    home_folder = state_folder() / f"java-{digest([runtime / 'lib' / 'modules'])}"
     script = home_folder / "bin" / "java"
     text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))
     if not script.is_file() or script.read_text() != text:
@@ -131,5 +130,8 @@ def state_folder() -> Path:
     return Path(cache) / "ddlrepl"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def digest(paths: Sequence[Path]) -> str:
+    """Return what differs once one of these has changed: files, and folders in which a file has come or gone."""
+    found = [path.stat() if path.exists() else None for path in paths]
+    texts = [f"{path} {of and (of.st_size, of.st_mtime_ns)}" for path, of in zip(paths, found, strict=True)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]

@@ -8,7 +8,6 @@ another archive is looked for, and none is found, once Java, Spark or a jar has 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import subprocess
 import sys
@@ -70,14 +69,7 @@ def archives(java_home: str, jars: Sequence[str] = ()) -> tuple[Path, Path]:
     """Return the files for the archived classes of that Java, and for those of the installed Spark and the jars."""
     folder, of_java = java.state_folder(), Path(java_home, "lib", "modules")
     of_spark = [of_java, Path(str(inspect_installation().home), "jars"), *map(Path, jars)]
-    return folder / f"classes-{_digest([of_java])}-java.jsa", folder / f"classes-{_digest(of_spark)}-spark.jsa"
-
-
-def _digest(paths: Sequence[Path]) -> str:
-    """Return what differs once one of these has changed: files, and folders in which a file has come or gone."""
-    found = [path.stat() if path.exists() else None for path in paths]
-    texts = [f"{path} {of and (of.st_size, of.st_mtime_ns)}" for path, of in zip(paths, found, strict=True)]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+    return folder / f"classes-{java.digest([of_java])}-java.jsa", folder / f"classes-{java.digest(of_spark)}-spark.jsa"
 
 
 def prepare(location: str = "") -> Path | None:

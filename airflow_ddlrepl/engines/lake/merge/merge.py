@@ -250,9 +250,7 @@ def _ranges(
 
     types: those of the target's own. counts: by what is done with the rows.
     """
-    is_new, is_there = counts["inserts"] > 0, counts["updates"] + counts["deletes"] > 0
-    asked = [one.new_ranges for one in part if is_new and one.counts.get("inserts")]
-    asked += [one.ranges for one in part if is_there and (one.counts.get("updates") or one.counts.get("deletes"))]
+    asked = [one.ranges.get(kind, {}) for kind in +counts for one in part if one.counts.get(kind)]
     found = []
     for column in key:
         of = physical(column.type, types)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.engines.lake.connection.files import Files
-from airflow_ddlrepl.engines.lake.merge.stage import DELETE, INSERT, OPERATION, UPDATE, Staged, key_ranges
+from airflow_ddlrepl.engines.lake.merge.stage import COUNTED, DELETE, INSERT, OPERATION, UPDATE, Staged, key_ranges
 from airflow_ddlrepl.engines.lake.types.arrow import arrow_type
 from airflow_ddlrepl.engines.lake.types.physical import physical, widens_to
 from airflow_ddlrepl.integrate.netting.equality import Ints
@@ -30,7 +30,6 @@ _INEXACT = ("FLOAT", "DOUBLE")
 """Types in which Spark finds values equal whose bytes differ."""
 _FLAGS = {OPERATION[0]: "TINYINT", "h": "BOOLEAN"}
 """The types of columns that are no values, by how their names begin."""
-_COUNTED = {"deletes": DELETE, "updates": UPDATE, "inserts": INSERT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,8 @@ def _together(run: list[Section], shape: Table, files: Files) -> list[Sequence[S
     with files.creating(path) as file:
         pq.write_table(net, file, compression="zstd", store_schema=False)
     held = {name: _FLAGS.get(name[0]) or types[name] for name in net.column_names}
-    counts = {kind: pc.sum(pc.equal(net[OPERATION], op)).as_py() for kind, op in _COUNTED.items()}
-    ranges, new_ranges = key_ranges(net, first.key)
-    netted = Staged(first.key, {_KIND: path}, {_KIND: held}, counts, ranges=ranges, new_ranges=new_ranges)
+    counts = {kind: pc.sum(pc.equal(net[OPERATION], op)).as_py() for kind, op in COUNTED.items()}
+    netted = Staged(first.key, {_KIND: path}, {_KIND: held}, counts, ranges=key_ranges(net, first.key))
     return [[netted, *told]]
 
 

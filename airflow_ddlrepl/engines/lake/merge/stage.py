@@ -32,7 +32,8 @@ from airflow_ddlrepl.ports.row_evaluator import LoggedRows
 DELETE, UPDATE, INSERT = 0, 1, 2
 """The values of the column `op` of a file with rows that are found by their key."""
 OPERATION = "op"
-Ranges = Mapping[int, tuple[int, int]]
+COUNTED = {"deletes": DELETE, "updates": UPDATE, "inserts": INSERT}
+Ranges = Mapping[str, Mapping[int, tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Staged:
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
     is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
-    empty: they don't. size: of the rows in memory, in bytes. ranges: of the keys in `rows` that are there, and
-    new_ranges of those to be inserted: the lowest and the highest value of each column that is an integer, by its id.
+    empty: they don't. size: of the rows in memory, in bytes. ranges: the lowest and the highest value in `rows` of each
+    column of the key that is an integer, by the column's id; those by what is done with the rows, as `counts` has it.
     """
 
     key: tuple[int, ...] = ()
@@ -58,7 +59,6 @@ class Staged:
     deletion: str = ""
     size: int = 0
     ranges: Ranges = field(default_factory=dict)
-    new_ranges: Ranges = field(default_factory=dict)
 
 
 class LakeStager(Stager):
@@ -84,7 +84,7 @@ class LakeStager(Stager):
         }
         held, place = _Held(ready), location_of(ready.task.dsn)
         files, types, size = {}, {}, 0
-        ranges: tuple[Ranges, Ranges] = {}, {}
+        ranges: Ranges = {}
         with file_refusals(ready.task.target_name):
             for kind, table in made.items():
                 if table.num_rows:
@@ -102,21 +102,21 @@ class LakeStager(Stager):
             "images": made["images"].num_rows,
         }
         is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
-        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size, *ranges)
+        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size, ranges)
 
 
-def key_ranges(rows: pa.Table, key: Sequence[int]) -> tuple[Ranges, Ranges]:
-    """Return `ranges` and `new_ranges` of rows as `Staged` has them."""
-    if not rows.num_rows:
-        return {}, {}
-    is_new = pc.equal(rows[OPERATION], INSERT)
-    found: tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]] = {}, {}
-    for number in key:
-        if pa.types.is_integer((values := rows[f"a{number}"]).type):
-            for one, of in zip(found, (values.filter(pc.invert(is_new)), values.filter(is_new)), strict=True):
-                low, high = (value.as_py() for value in pc.min_max(of).values())
-                if low is not None:
-                    one[number] = low, high
+def key_ranges(rows: pa.Table, key: Sequence[int]) -> Ranges:
+    """Return `ranges` of rows as `Staged` has them."""
+    found: dict[str, dict[int, tuple[int, int]]] = {kind: {} for kind in COUNTED}
+    numbers = {
+        number: rows[f"a{number}"] for number in key if pa.types.is_integer(rows.schema.field(f"a{number}").type)
+    }
+    for kind, operation in COUNTED.items():
+        is_wanted = pc.equal(rows[OPERATION], operation)
+        for number, values in numbers.items():
+            low, high = pc.min_max(values.filter(is_wanted)).values()
+            if low.is_valid:
+                found[kind][number] = low.as_py(), high.as_py()
     return found
 
 

@@ -15,7 +15,7 @@ import pytest
 from airflow_ddlrepl.engines.lake.connection.files import DiskFiles
 from airflow_ddlrepl.engines.lake.merge import netted_sections as module
 from airflow_ddlrepl.engines.lake.merge.netted_sections import Section
-from airflow_ddlrepl.engines.lake.merge.stage import DELETE, INSERT, UPDATE, Staged
+from airflow_ddlrepl.engines.lake.merge.stage import COUNTED, DELETE, INSERT, UPDATE, Staged
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from tests.engines.duckdb.test_types import of
@@ -64,7 +64,7 @@ class Folder:
                 columns[f"h{name[1:]}"] = pa.array([name in row for row in rows])
         pq.write_table(pa.table(columns), at)
         held = {**NAMES, **({"a1": "INT"} if is_narrow else {})}
-        counts = {kind: sum(row["op"] == op for row in rows) for kind, op in module._COUNTED.items()}
+        counts = {kind: sum(row["op"] == op for row in rows) for kind, op in COUNTED.items()}
         types_of = {name: held.get(name, "BOOLEAN") for name in columns}
         return Staged((1,), {"rows": str(at)}, {"rows": types_of}, counts, 1, **more)
 
